@@ -23,7 +23,7 @@ pub use address::Endpoint;
 pub(crate) use batch::rules::RULES as BATCH_RULES;
 pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
 pub(crate) use find::WrongUrl;
-pub use find::{FoundBody, Harvest, find};
+pub use find::{FoundBody, Harvest, ModelAt, find};
 pub use lines::InputError;
 pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use litellm::{Settings, is_of_litellm, place as place_in_record};

@@ -505,6 +505,18 @@ fn formats_that_are_not_supported_are_named() {
             r#"{"model": "qwen-max", "input": {"messages": []}, "parameters": {}}"#.to_owned(),
             "DashScope's own generation API",
         ),
+        (
+            r#"{"model": "gemini-3-pro", "input": "Hi", "system_instruction": "Be brief."}"#
+                .to_owned(),
+            "Gemini's Interactions API",
+        ),
+        (
+            by_url(
+                "https://a.snowflakecomputing.com/api/v2/cortex/inference:complete",
+                plain,
+            ),
+            "Snowflake Cortex's own completion API (`inference:complete`)",
+        ),
     ] {
         let (code, out) = told("b.json", &text, &[]);
         let message = format!(
@@ -518,6 +530,13 @@ fn formats_that_are_not_supported_are_named() {
         plain,
     );
     assert_eq!(told("b.json", &compatible, &[]).0, 0);
+    // The path names the model; the format is that of its maker.
+    let imported = by_url(
+        "https://bedrock-runtime.us-east-1.amazonaws.com/model/arn:aws:bedrock:us-east-1:1:imported-model/a/invoke",
+        r#"{"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 10}"#,
+    );
+    let (code, out) = told("b.json", &imported, &[]);
+    assert!(code == 0 && !out.contains("warning"), "{out}");
     // At a chat endpoint, this is a chat body with an unknown field.
     let dashscope = by_url(
         "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",

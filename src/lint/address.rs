@@ -54,6 +54,9 @@ pub(super) enum Address {
     Unsupported(Unsupported),
     /// An endpoint for other requests, such as embeddings or files.
     Other,
+    /// Bedrock's endpoint of a model other than Claude. The path contains the model, and the maker
+    /// of the model defines the format.
+    Invoke,
     /// No URL, or an unknown one.
     #[default]
     Unknown,
@@ -116,7 +119,9 @@ impl Address {
             None => wire_of(path, server),
         };
         let Some(wire) = wire else {
-            return if OTHERS.iter().any(|end| path.ends_with(end)) {
+            return if invoked(host, path).is_some() {
+                Address::Invoke
+            } else if OTHERS.iter().any(|end| path.ends_with(end)) {
                 Address::Other
             } else {
                 Address::Unknown
@@ -170,12 +175,17 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     if is_vertex {
         return Some(Server::Vertex);
     }
-    let is_amazon = host.is_empty() || host.ends_with(".amazonaws.com");
-    let (_, rest) = path.rsplit_once("/model/").filter(|_| is_amazon)?;
-    let (name, action) = rest.rsplit_once('/')?;
-    let is_claude = name.contains("anthropic.claude")
-        && ["invoke", "invoke-with-response-stream"].contains(&action);
+    let is_claude = invoked(host, path)?.contains("anthropic.claude");
     is_claude.then_some(Server::Bedrock)
+}
+
+/// Returns the model that a path of Bedrock invokes, by its identifier or its ARN.
+fn invoked<'p>(host: &str, path: &'p str) -> Option<&'p str> {
+    let is_amazon = host.is_empty() || host.ends_with(".amazonaws.com");
+    let (_, rest) = path.split_once("/model/").filter(|_| is_amazon)?;
+    ["/invoke", "/invoke-with-response-stream"]
+        .iter()
+        .find_map(|end| rest.strip_suffix(end))
 }
 
 /// Returns the model in a path: `models/NAME:generateContent` for Google, `model/NAME/invoke` on
@@ -280,7 +290,7 @@ mod tests {
             )
         );
         let titan = "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan-text-express-v1/invoke";
-        assert_eq!(Address::of(titan), Address::Unknown);
+        assert_eq!(Address::of(titan), Address::Invoke);
     }
 
     #[test]

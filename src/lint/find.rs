@@ -29,12 +29,23 @@ pub struct FoundBody {
     pub endpoint: Option<Endpoint>,
     /// The headers that the body was sent with, as far as they are known.
     pub headers: ApiHeaders,
-    /// `true` if the model is named outside the body, as in Mistral's batches.
-    pub has_model_elsewhere: bool,
+    /// Where the model is named.
+    pub model_at: ModelAt,
     /// The members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
     /// The mistake in the request URL.
     pub(crate) wrong_url: Option<WrongUrl>,
+}
+
+/// The place that names the model of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelAt {
+    /// The body, or the URL of its endpoint.
+    Request,
+    /// The job that runs a batch, as in Mistral's batches.
+    BatchJob,
+    /// The path of Bedrock, which serves models of several formats.
+    InvokedPath,
 }
 
 /// A URL whose path is wrong, and its location.
@@ -357,6 +368,13 @@ impl Finder {
     }
 
     fn body(&mut self, members: Map<String, Value>, settings: Option<Settings>, here: Here) {
+        let model_at = if here.address == Address::Invoke {
+            ModelAt::InvokedPath
+        } else if here.is_of_batch && !here.has_url {
+            ModelAt::BatchJob
+        } else {
+            ModelAt::Request
+        };
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
@@ -364,10 +382,10 @@ impl Finder {
                 return self.stranger(here, Stranger::Unknown);
             }
             // A browser's request to an unknown server may be for anything.
-            Address::Unknown if here.is_captured && self.wire.is_none() => {
+            Address::Unknown | Address::Invoke if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
             }
-            Address::Unknown | Address::Unsupported(_) => None,
+            Address::Unknown | Address::Invoke | Address::Unsupported(_) => None,
         };
         // On other servers, the path of an endpoint may belong to another API.
         if here.is_captured
@@ -384,7 +402,7 @@ impl Finder {
             at: here.at,
             endpoint,
             headers: here.headers,
-            has_model_elsewhere: here.is_of_batch && !here.has_url,
+            model_at,
             settings,
             wrong_url: here.wrong_url,
         });
@@ -402,7 +420,7 @@ impl Finder {
                 let found = (here.string, here.at, format);
                 self.harvest.unsupported.push(found);
             }
-            Address::Known(_) | Address::Unknown => {
+            Address::Known(_) | Address::Invoke | Address::Unknown => {
                 self.harvest.strangers.push((here.string, here.at, kind));
             }
         }
@@ -722,7 +740,7 @@ mod tests {
         assert_eq!(counted.at.as_str(), "/body/generateContentRequest");
         assert_eq!(counted.headers.sites, [Site::CountedRequest]);
         let mistral = json!({"custom_id": "a", "body": {"messages": []}});
-        assert!(find(mistral, None).bodies[0].has_model_elsewhere);
+        assert_eq!(find(mistral, None).bodies[0].model_at, ModelAt::BatchJob);
         assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);
         let converse =
             json!({"url": "/model/amazon.nova-pro-v1:0/converse", "body": {"messages": []}});

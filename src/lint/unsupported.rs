@@ -19,6 +19,113 @@ pub enum Unsupported {
     LmStudioChat,
     /// OpenAI's text completions, the predecessor of chat.
     TextCompletion,
+    /// Gemini's Interactions API.
+    Interactions,
+    /// The own chat API of Naver's CLOVA Studio.
+    ClovaChat,
+    /// Snowflake Cortex's own completion API.
+    CortexComplete,
+    /// The own chat API of IBM's watsonx.ai.
+    WatsonxChat,
+    /// The own completion API of Yandex Cloud.
+    YandexCompletion,
+}
+
+/// Addresses of a format that is not checked.
+struct Addresses {
+    format: Unsupported,
+    /// The end of the host; empty if the path alone identifies the format.
+    host: &'static str,
+    /// A part of the path.
+    within: &'static str,
+    /// The possible ends of the path.
+    ends: &'static [&'static str],
+}
+
+/// The addresses of all formats that are not checked.
+const ADDRESSES: [Addresses; 12] = [
+    at(
+        Unsupported::Converse,
+        "",
+        "/model/",
+        &["/converse", "/converse-stream"],
+    ),
+    at(
+        Unsupported::CohereChat,
+        "cohere.com",
+        "",
+        &["/v1/chat", "/v2/chat"],
+    ),
+    at(
+        Unsupported::CohereChat,
+        "cohere.ai",
+        "",
+        &["/v1/chat", "/v2/chat"],
+    ),
+    at(
+        Unsupported::DashScope,
+        "",
+        "/services/aigc/",
+        &["-generation/generation"],
+    ),
+    at(
+        Unsupported::WorkersAi,
+        "api.cloudflare.com",
+        "/ai/run",
+        &[""],
+    ),
+    at(Unsupported::LmStudioChat, "", "", &["/api/v1/chat"]),
+    at(Unsupported::TextCompletion, "", "", &["/v1/completions"]),
+    // Source: <https://ai.google.dev/gemini-api/docs/interactions>.
+    at(
+        Unsupported::Interactions,
+        "googleapis.com",
+        "",
+        &["/interactions"],
+    ),
+    // Source: <https://api.ncloud-docs.com/docs/en/clovastudio-chatcompletionsv3>. The path of the
+    // format that is like OpenAI's has `/openai/chat/completions`.
+    at(
+        Unsupported::ClovaChat,
+        "ntruss.com",
+        "/chat-completions/",
+        &[""],
+    ),
+    // Source: <https://docs.snowflake.com/developer-guide/snowflake-rest-api/reference/cortex-inference>.
+    at(
+        Unsupported::CortexComplete,
+        "",
+        "/cortex/",
+        &["/inference:complete"],
+    ),
+    // Source: <https://cloud.ibm.com/apidocs/watsonx-ai#text-chat>.
+    at(
+        Unsupported::WatsonxChat,
+        "",
+        "/ml/v1/",
+        &["/text/chat", "/text/chat_stream"],
+    ),
+    // Source: <https://yandex.cloud/en/docs/ai-studio/text-generation/api-ref/TextGeneration/completion>.
+    at(
+        Unsupported::YandexCompletion,
+        "",
+        "/foundationModels/",
+        &["/completion", "/completionAsync"],
+    ),
+];
+
+const fn at(
+    format: Unsupported,
+    host: &'static str,
+    within: &'static str,
+    ends: &'static [&'static str],
+) -> Addresses {
+    Addresses {
+        format,
+        host,
+        within,
+        ends,
+    }
 }
 
 impl Unsupported {
@@ -31,38 +138,27 @@ impl Unsupported {
             Unsupported::WorkersAi => "Cloudflare's own API for Workers AI (`/ai/run`)",
             Unsupported::LmStudioChat => "LM Studio's own chat API (`/api/v1/chat`)",
             Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
+            Unsupported::Interactions => "Gemini's Interactions API",
+            Unsupported::ClovaChat => "CLOVA Studio's own chat API",
+            Unsupported::CortexComplete => {
+                "Snowflake Cortex's own completion API (`inference:complete`)"
+            }
+            Unsupported::WatsonxChat => "watsonx.ai's own chat API (`/ml/v1/text/chat`)",
+            Unsupported::YandexCompletion => "Yandex Cloud's own completion API",
         }
     }
 
     /// Returns the unsupported format of the server at an address; `host` is empty if only a path
     /// is known.
     pub(super) fn by_address(host: &str, path: &str) -> Option<Unsupported> {
-        let is_converse = path.contains("/model/")
-            && ["/converse", "/converse-stream"]
-                .iter()
-                .any(|end| path.ends_with(end));
-        let is_cohere = ["cohere.com", "cohere.ai"]
+        ADDRESSES
             .iter()
-            .any(|domain| host.ends_with(domain))
-            && ["/v1/chat", "/v2/chat"]
-                .iter()
-                .any(|end| path.ends_with(end));
-        let is_dashscope =
-            path.contains("/services/aigc/") && path.ends_with("-generation/generation");
-        if is_converse {
-            Some(Unsupported::Converse)
-        } else if is_cohere {
-            Some(Unsupported::CohereChat)
-        } else if is_dashscope {
-            Some(Unsupported::DashScope)
-        } else if host == "api.cloudflare.com" && path.contains("/ai/run") {
-            Some(Unsupported::WorkersAi)
-        } else if path.ends_with("/api/v1/chat") {
-            Some(Unsupported::LmStudioChat)
-        } else {
-            path.ends_with("/v1/completions")
-                .then_some(Unsupported::TextCompletion)
-        }
+            .find(|at| {
+                host.ends_with(at.host)
+                    && path.contains(at.within)
+                    && at.ends.iter().any(|end| path.ends_with(end))
+            })
+            .map(|at| at.format)
     }
 
     /// Returns the unsupported format that the members of a body show.
@@ -70,9 +166,18 @@ impl Unsupported {
         if is_dashscope(body) {
             return Some(Unsupported::DashScope);
         }
+        if is_interaction(body) {
+            return Some(Unsupported::Interactions);
+        }
+        if body.contains_key("modelUri") {
+            return Some(Unsupported::YandexCompletion);
+        }
         let messages = body.get("messages")?.as_array()?;
         if is_converse(body, messages) {
             return Some(Unsupported::Converse);
+        }
+        if has_any(body, &["model_id"]) && has_any(body, &["project_id", "space_id"]) {
+            return Some(Unsupported::WatsonxChat);
         }
         let is_cohere = has_any(body, &COHERE)
             || body.contains_key("documents")
@@ -121,6 +226,22 @@ fn is_dashscope(body: &Map<String, Value>) -> bool {
     let has_settings = body.get("parameters").is_some_and(Value::is_object);
     let messages = body.get("input").and_then(|input| input.get("messages"));
     body.contains_key("model") && has_settings && messages.is_some_and(Value::is_array)
+}
+
+/// Returns `true` if a body has an `input` beside members that only Gemini's Interactions API has.
+/// Source: <https://ai.google.dev/gemini-api/docs/interactions>.
+fn is_interaction(body: &Map<String, Value>) -> bool {
+    const OWN: [&str; 5] = [
+        "system_instruction",
+        "generation_config",
+        "previous_interaction_id",
+        "response_modalities",
+        "agent_config",
+    ];
+    // Azure's agents are named by an object.
+    let has_agent = body.get("agent").is_some_and(Value::is_string);
+    let is_own = has_agent || has_any(body, &OWN);
+    is_own && body.contains_key("input") && !body.contains_key("contents")
 }
 
 fn is_converse(body: &Map<String, Value>, messages: &[Value]) -> bool {
@@ -182,6 +303,36 @@ mod tests {
                 Some(Unsupported::TextCompletion),
             ),
             ("localhost", "/v1/chat/completions", None),
+            (
+                "generativelanguage.googleapis.com",
+                "/v1beta/interactions",
+                Some(Unsupported::Interactions),
+            ),
+            (
+                "clovastudio.stream.ntruss.com",
+                "/testapp/v3/chat-completions/HCX-005",
+                Some(Unsupported::ClovaChat),
+            ),
+            (
+                "clovastudio.stream.ntruss.com",
+                "/v1/openai/chat/completions",
+                None,
+            ),
+            (
+                "a.snowflakecomputing.com",
+                "/api/v2/cortex/inference:complete",
+                Some(Unsupported::CortexComplete),
+            ),
+            (
+                "us-south.ml.cloud.ibm.com",
+                "/ml/v1/text/chat",
+                Some(Unsupported::WatsonxChat),
+            ),
+            (
+                "llm.api.cloud.yandex.net",
+                "/foundationModels/v1/completion",
+                Some(Unsupported::YandexCompletion),
+            ),
         ] {
             assert_eq!(Unsupported::by_address(host, path), expected, "{path}");
         }
@@ -207,6 +358,35 @@ mod tests {
             json!({"model": "ours", "citation_options": {}, "messages": plain}),
         ] {
             assert_eq!(of(&body), Some(Unsupported::CohereChat), "{body}");
+        }
+    }
+
+    #[test]
+    fn members_tell_interactions_and_formats_of_clouds() {
+        let messages = json!([{"role": "user", "text": "Hello"}]);
+        for (body, expected) in [
+            (
+                json!({"model": "gemini-3-pro", "input": "Hi", "system_instruction": "Be brief."}),
+                Some(Unsupported::Interactions),
+            ),
+            (
+                json!({"agent": "deep-research", "input": "Hi", "background": true}),
+                Some(Unsupported::Interactions),
+            ),
+            (
+                json!({"agent": {"type": "agent_reference"}, "input": "Hi"}),
+                None,
+            ),
+            (
+                json!({"modelUri": "gpt://a/yandexgpt", "messages": messages}),
+                Some(Unsupported::YandexCompletion),
+            ),
+            (
+                json!({"model_id": "ibm/granite", "project_id": "a", "messages": messages}),
+                Some(Unsupported::WatsonxChat),
+            ),
+        ] {
+            assert_eq!(of(&body), expected, "{body}");
         }
     }
 

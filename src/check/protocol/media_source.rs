@@ -108,8 +108,16 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
-    if !is_of_local_network(subject.server) {
-        addresses(part).for_each(|url| unreachable(url, found));
+    for url in addresses(part) {
+        if !is_of_local_network(subject.server) {
+            unreachable(url, found);
+        }
+        if url.as_str().is_some_and(is_plain_data) {
+            found
+                .at(url, "this `data:` URL is not in Base64")
+                .warning()
+                .help("write `;base64,` after the media type, and the bytes in Base64");
+        }
     }
     match subject.wire {
         WireFormat::AnthropicMessages => anthropic(subject, found, part),
@@ -167,6 +175,14 @@ fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
         .iter()
         .filter_map(|name| part.get(*name))
         .map(|holder| holder.get("url").unwrap_or(holder))
+}
+
+/// Returns `true` if a `data:` URL contains its data as text. The servers read only Base64.
+/// Source: <https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/multimodal/media/connector.py>.
+fn is_plain_data(url: &str) -> bool {
+    url.strip_prefix("data:")
+        .and_then(|rest| rest.split_once(','))
+        .is_some_and(|(kind, _)| !kind.ends_with(";base64"))
 }
 
 /// Reports a URL that only works in the client's own network, and a string that is not a URL.

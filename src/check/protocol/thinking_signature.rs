@@ -89,7 +89,14 @@ fn is_foreign(signature: &str) -> bool {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
     let is_cut = !signature.len().is_multiple_of(4);
-    !is_plain || is_cut || signature.starts_with("gAAAAA")
+    !is_plain || is_cut || is_of_openai(signature)
+}
+
+/// Returns `true` if a string is the encrypted reasoning of OpenAI: a Fernet token, which begins
+/// with a version and the first bytes of a time.
+/// Source: <https://github.com/fernet/spec/blob/master/Spec.md>.
+fn is_of_openai(signature: &str) -> bool {
+    signature.starts_with("gAAAAA")
 }
 
 /// The placeholder that Gemini accepts as the signature of a call made by another model.
@@ -107,14 +114,21 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         else {
             continue;
         };
-        if part
-            .get(name)
-            .and_then(Value::as_str)
-            .is_some_and(|signature| !is_base64(signature))
-        {
+        let Some(signature) = part.get(name).and_then(Value::as_str) else {
+            continue;
+        };
+        if !is_base64(signature) {
             found
                 .at_member(part, name, "this signature is not base64")
                 .help("send it back unchanged");
+        } else if is_of_openai(signature) {
+            found
+                .at_member(
+                    part,
+                    name,
+                    "this signature was made by OpenAI, not by Gemini",
+                )
+                .help(format!("for a call from another model, write \"{SKIP}\""));
         }
     }
     if let Some((true, severity)) = subject.facts.property(Property::SignedCalls) {

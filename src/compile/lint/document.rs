@@ -13,8 +13,8 @@ use crate::compile::judge::{Judge, LintTarget, api, local_server};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
-    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Settings, Stranger, Unrecognised,
-    Unsupported, WrongUrl, find, place_in_record, recognise_among, rules,
+    Endpoint, Envelope, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
+    Unrecognised, Unsupported, WrongUrl, find, place_in_record, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -195,15 +195,15 @@ impl DocumentJudge<'_> {
             at,
             endpoint,
             headers,
-            has_model_elsewhere,
+            model_at,
             settings,
             wrong_url,
         } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
             let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
-            let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
-            let target = self.target_of(wire, endpoint, has_model_elsewhere);
+            let wire = wire.map_or_else(|| self.recognised(&value, model_at), Ok)?;
+            let target = self.target_of(wire, endpoint, model_at);
             let headers = Some(headers.or(|| target.all_headers()));
             Judge::new(self.compiler).lint(&value, Some(wire), &LintTarget { headers, ..target })
         });
@@ -225,20 +225,17 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Recognises the wire format of a body by its shape. A line without an address has Mistral's
-    /// format if the shape is ambiguous.
-    fn recognised(
-        &self,
-        body: &Value,
-        is_of_plain_batch: bool,
-    ) -> Result<WireFormat, Unrecognised> {
-        match recognise_among(body, &self.target.formats()) {
-            Err(Unrecognised::Ambiguous(_))
-                if is_of_plain_batch && body.get("messages").is_some() =>
-            {
-                Ok(WireFormat::MistralChat)
-            }
-            other => other,
+    /// Recognises the wire format of a body by its shape. If the shape is ambiguous, a chat in a
+    /// batch without addresses has Mistral's format, and one for a model that Bedrock invokes has
+    /// OpenAI's.
+    fn recognised(&self, body: &Value, model_at: ModelAt) -> Result<WireFormat, Unrecognised> {
+        let recognised = recognise_among(body, &self.target.formats());
+        let is_ambiguous = matches!(recognised, Err(Unrecognised::Ambiguous(_)));
+        let is_chat = body.get("messages").is_some();
+        match model_at {
+            ModelAt::BatchJob if is_ambiguous && is_chat => Ok(WireFormat::MistralChat),
+            ModelAt::InvokedPath if is_ambiguous && is_chat => Ok(WireFormat::OpenAiChat),
+            ModelAt::Request | ModelAt::BatchJob | ModelAt::InvokedPath => recognised,
         }
     }
 
@@ -247,7 +244,7 @@ impl DocumentJudge<'_> {
         &'t self,
         wire: WireFormat,
         endpoint: Option<&'t Endpoint>,
-        has_model: bool,
+        model_at: ModelAt,
     ) -> LintTarget<'t> {
         let named = self
             .target
@@ -270,7 +267,7 @@ impl DocumentJudge<'_> {
                     .or_else(|| self.local_server(endpoint).filter(|_| instance.is_none()))
                     .or_else(|| endpoint.filter(|_| instance.is_none())?.likely_server())
             }),
-            model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
+            model: model.or((model_at != ModelAt::Request).then_some(MODEL_PLACEHOLDER)),
             headers: self.target.headers.clone().or_else(|| {
                 instance
                     .filter(|_| named.is_none())
