@@ -36,6 +36,7 @@ mod choice_without_tools;
 mod duplicate_tool;
 mod forced_choice;
 mod schemas;
+mod moonshot_schema;
 mod citations;
 mod references;
 mod schema_keyword;

@@ -77,6 +77,20 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
+/// Returns the schemas of properties that have none of some keywords.
+pub(super) fn properties_without<'b>(
+    schema: &'b Value,
+    keywords: &'static [&str],
+) -> impl Iterator<Item = &'b Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|properties| properties.values())
+        .filter_map(|property| Some((property, property.as_object()?)))
+        .filter(|(_, members)| !keywords.iter().any(|name| members.contains_key(*name)))
+        .map(|(property, _)| property)
+}
+
 /// Returns the answer's schema if the body requests strict mode for the answer.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     let format = answer_format(subject)?;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::moonshot_schema::{check_moonshot, moonshot_alternatives, moonshot_recursion};
 use super::references;
-use super::schemas::{check_lookaround, visit};
+use super::schemas::{check_lookaround, properties_without, visit};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
@@ -31,7 +32,8 @@ body_rule! {
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
      as `items`, `required` names that are properties, and references into `$defs` or to `#`. It rejects `type` next to `$ref`, and \
      properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
-     other schema has as well, and `type` next to `anyOf`, are warnings.\n\n\
+     other schema has as well, `type` next to `anyOf`, and keywords next to several types are warnings. An `enum` must not be empty, and \
+     each value has the declared type; a keyword is not both next to `anyOf` and in one of its schemas; a schema must not require itself.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without `properties`, and Volcengine \
@@ -162,6 +164,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         if let Some(level) = moonshot {
             object_root(schema, "Moonshot", found);
+            moonshot_recursion(schema, found);
             let mut is_root = true;
             visit(schema, &mut |inner| {
                 check_moonshot(schema, inner, found);
@@ -368,150 +371,12 @@ type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 /// Keywords that restrict a value, but that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// Reports keywords that Moonshot's schema dialect does not accept, such as references to anything
-/// but `$defs`, and keywords next to a reference that the referenced schema repeats.
-fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
-    moonshot_shape(inner, found);
-    moonshot_types(inner, found);
-    if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
-        moonshot_reference(root, inner, reference, found);
-    }
-}
-
-/// Finds a `type` next to `anyOf`.
-fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    if inner.get("anyOf").is_some() && inner.get("type").is_some() {
-        found
-            .at_member(
-                inner,
-                "type",
-                "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
-            )
-            .warning()
-            .help("move it into each of them");
-    }
-}
-
 /// Finds a root that does not declare the arguments as an object.
 fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
         let message =
             format!("{server} requires `\"type\": \"object\"` at the root of the argument schema");
         found.at_member(schema, "type", message).help("add it");
-    }
-}
-
-/// Names of keywords that Moonshot rejects as property names.
-const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
-
-/// Finds a list as `items`, reserved names of properties, and names in `required` that are not
-/// properties.
-fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
-        found
-            .at(
-                items,
-                "Moonshot accepts a single schema as `items`, not a list",
-            )
-            .help("write a single schema, with `anyOf` if the elements differ");
-    }
-    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
-        return;
-    };
-    if let Some((name, property)) = properties
-        .iter()
-        .find(|(name, _)| MOONSHOT_RESERVED.contains(&name.as_str()))
-    {
-        found
-            .at(
-                property,
-                format!("Moonshot rejects a property that is called `{name}`"),
-            )
-            .help("give the property another name");
-    }
-    let required = inner.get("required").and_then(Value::as_array);
-    let undefined = required.into_iter().flatten().find(|name| {
-        let name = name.as_str();
-        name.is_some_and(|name| !properties.contains_key(name))
-    });
-    if let Some(name) = undefined {
-        found
-            .at(
-                name,
-                "Moonshot rejects a name in `required` that is not in `properties`",
-            )
-            .help("remove the name from `required`, or declare the property");
-    }
-}
-
-/// Moonshot requires at least one of these keywords in the schema of a property.
-const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
-
-/// Finds properties without a type.
-fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    for property in properties_without(inner, &MOONSHOT_KINDS) {
-        found
-            .at(property, "Moonshot requires `type` for every property")
-            .help("add `type`");
-    }
-}
-
-/// Returns the schemas of properties that have none of some keywords.
-fn properties_without<'b>(
-    schema: &'b Value,
-    keywords: &'static [&str],
-) -> impl Iterator<Item = &'b Value> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flat_map(|properties| properties.values())
-        .filter_map(|property| Some((property, property.as_object()?)))
-        .filter(|(_, members)| !keywords.iter().any(|name| members.contains_key(*name)))
-        .map(|(property, _)| property)
-}
-
-fn moonshot_reference<'b>(
-    root: &'b Value,
-    inner: &'b Value,
-    reference: &str,
-    found: &mut Found<'b>,
-) {
-    if inner.get("type").is_some() {
-        found
-            .at_member(
-                inner,
-                "type",
-                "Moonshot rejects `type` next to `$ref`: the schema that it refers to declares it",
-            )
-            .help("remove it");
-        return;
-    }
-    if reference == "#" {
-        return;
-    }
-    let Some(target) = reference
-        .strip_prefix("#/$defs/")
-        .and_then(|name| root.get("$defs")?.get(name))
-    else {
-        let message = "Moonshot accepts only references into the `$defs` of the schema";
-        found
-            .at_member(inner, "$ref", message)
-            .help("use `#/$defs/NAME`, and define the schema under `$defs` at the root");
-        return;
-    };
-    let members = inner.as_object().into_iter().flatten();
-    let mut names = members
-        .map(|(name, _)| name.as_str())
-        .filter(|name| *name != "$ref");
-    if let Some(name) = names.find(|name| target.get(*name).is_some()) {
-        let message = format!(
-            "Moonshot may reject `{}` next to `$ref`: the schema that it refers to has it as well",
-            cut(name, 40)
-        );
-        found
-            .at_member(inner, name, message)
-            .warning()
-            .help("remove it in one of the two places");
     }
 }
 

@@ -1,0 +1,302 @@
+//! Checks of Moonshot's dialect of JSON Schema. Sources:
+//! <https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md> and the validator beside it.
+
+use serde_json::Value;
+
+use super::Found;
+use super::schemas::properties_without;
+use crate::text::cut;
+
+/// Reports keywords that Moonshot's schema dialect does not accept, such as references to anything
+/// but `$defs`, and keywords next to a reference that the referenced schema repeats.
+pub(super) fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
+    moonshot_shape(inner, found);
+    moonshot_types(inner, found);
+    moonshot_enum(inner, found);
+    moonshot_several_types(inner, found);
+    moonshot_repeated_keywords(inner, found);
+    if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
+        moonshot_reference(root, inner, reference, found);
+    }
+}
+
+/// Finds a `type` next to `anyOf`.
+pub(super) fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if inner.get("anyOf").is_some() && inner.get("type").is_some() {
+        found
+            .at_member(
+                inner,
+                "type",
+                "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
+            )
+            .warning()
+            .help("move it into each of them");
+    }
+}
+
+/// Names of keywords that Moonshot rejects as property names.
+const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
+
+/// Finds a list as `items`, reserved names of properties, and names in `required` that are not
+/// properties.
+fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
+        found
+            .at(
+                items,
+                "Moonshot accepts a single schema as `items`, not a list",
+            )
+            .help("write a single schema, with `anyOf` if the elements differ");
+    }
+    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    if let Some((name, property)) = properties
+        .iter()
+        .find(|(name, _)| MOONSHOT_RESERVED.contains(&name.as_str()))
+    {
+        found
+            .at(
+                property,
+                format!("Moonshot rejects a property that is called `{name}`"),
+            )
+            .help("give the property another name");
+    }
+    let required = inner.get("required").and_then(Value::as_array);
+    let undefined = required.into_iter().flatten().find(|name| {
+        let name = name.as_str();
+        name.is_some_and(|name| !properties.contains_key(name))
+    });
+    if let Some(name) = undefined {
+        found
+            .at(
+                name,
+                "Moonshot rejects a name in `required` that is not in `properties`",
+            )
+            .help("remove the name from `required`, or declare the property");
+    }
+}
+
+/// Moonshot requires at least one of these keywords in the schema of a property.
+const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
+
+/// Finds properties without a type.
+fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    for property in properties_without(inner, &MOONSHOT_KINDS) {
+        found
+            .at(property, "Moonshot requires `type` for every property")
+            .help("add `type`");
+    }
+}
+
+/// Returns the types that a schema allows, if it names any.
+fn types_of(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(only)) => vec![only],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns `true` if a value has one of these types. The schema of an unknown type fits any value.
+fn is_of_any_type(value: &Value, types: &[&str]) -> bool {
+    types.iter().any(|kind| match *kind {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "null" => value.is_null(),
+        _ => true,
+    })
+}
+
+/// Finds an empty `enum`, and a value in it that does not have the declared type.
+fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let Some(list) = inner.get("enum") else {
+        return;
+    };
+    if list.as_array().is_some_and(Vec::is_empty) {
+        found
+            .at(list, "Moonshot rejects an empty `enum`")
+            .help("list the values, or remove `enum`");
+    }
+    let types = types_of(inner);
+    let mut values = list.as_array().into_iter().flatten();
+    let other = values.find(|value| !is_of_any_type(value, &types));
+    if let Some(other) = other.filter(|_| !types.is_empty()) {
+        found
+            .at(
+                other,
+                "Moonshot rejects a value of `enum` that does not have the `type` of the schema",
+            )
+            .help("remove the value, or change the `type`");
+    }
+}
+
+/// Keywords that describe a schema without restricting its values.
+const MOONSHOT_NOTES: [&str; 2] = ["description", "title"];
+
+/// Finds keywords next to a list of types. Moonshot's validator accepts only a description, and
+/// `enum` if the list has one type besides `null`.
+fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if types_of(inner).len() < 2 || inner.get("enum").is_some() {
+        return;
+    }
+    let mut names = inner
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name);
+    let restricts = |name: &&String| {
+        !MOONSHOT_NOTES.contains(&name.as_str())
+            && !["type", "$defs", "$id"].contains(&name.as_str())
+    };
+    if let Some(name) = names.find(restricts) {
+        let message = format!(
+            "Moonshot's validator rejects `{}` next to several types",
+            cut(name, 40)
+        );
+        found
+            .at_member(inner, name, message)
+            .warning()
+            .help("write `anyOf` with a schema for each type");
+    }
+}
+
+/// Finds a keyword next to `anyOf` that one of its schemas has as well.
+fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let Some(members) = inner.as_object() else {
+        return;
+    };
+    let Some(branches) = inner.get("anyOf").and_then(Value::as_array) else {
+        return;
+    };
+    let is_repeated = |name: &&String| {
+        // A `type` next to `anyOf` is reported in any case.
+        !MOONSHOT_NOTES.contains(&name.as_str())
+            && !["type", "anyOf"].contains(&name.as_str())
+            && branches
+                .iter()
+                .any(|branch| branch.get(name.as_str()).is_some())
+    };
+    if let Some(name) = members.keys().find(is_repeated) {
+        let message = format!(
+            "Moonshot rejects `{}` next to `anyOf`, because one of its schemas has it as well",
+            cut(name, 40)
+        );
+        found
+            .at_member(inner, name, message)
+            .help("remove it in one of the two places");
+    }
+}
+
+/// Returns the schema that a reference into `$defs` or to the root leads to.
+fn target<'b>(root: &'b Value, reference: &str) -> Option<&'b Value> {
+    let pointer = reference.strip_prefix('#')?;
+    let is_known = pointer.is_empty() || pointer.starts_with("/$defs/");
+    root.pointer(pointer).filter(|_| is_known)
+}
+
+/// The maximum number of schemas that are followed to find out if a value can be finite.
+const MOST_FOLLOWED: usize = 1_000;
+
+/// Finds a schema that only an infinite value would fit. Moonshot's validator checks the root.
+pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
+    let mut recursion = Recursion {
+        root,
+        within: vec!["#"],
+        followed: 0,
+    };
+    if recursion.never_ends(root) {
+        found
+            .at_member(
+                root,
+                "required",
+                "Moonshot rejects a schema that requires itself: no value of it can end",
+            )
+            .help("make one of the properties optional, or allow `null` with `anyOf`");
+    }
+}
+
+/// Follows references to find out if every value of a schema would have to be infinite.
+struct Recursion<'b> {
+    root: &'b Value,
+    /// The references that lead to the schema.
+    within: Vec<&'b str>,
+    followed: usize,
+}
+
+impl<'b> Recursion<'b> {
+    /// Returns `true` if no value of the schema can be finite: it requires itself, directly or
+    /// through other schemas.
+    fn never_ends(&mut self, schema: &'b Value) -> bool {
+        self.followed += 1;
+        if self.followed > MOST_FOLLOWED {
+            return false;
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            if self.within.contains(&reference) {
+                return true;
+            }
+            self.within.push(reference);
+            let target = target(self.root, reference);
+            let never_ends = target.is_some_and(|target| self.never_ends(target));
+            self.within.pop();
+            return never_ends;
+        }
+        if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
+            return !branches.is_empty() && branches.iter().all(|branch| self.never_ends(branch));
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let properties = schema.get("properties");
+        required
+            .into_iter()
+            .flatten()
+            .filter_map(|name| properties?.get(name.as_str()?))
+            .any(|property| self.never_ends(property))
+    }
+}
+
+fn moonshot_reference<'b>(
+    root: &'b Value,
+    inner: &'b Value,
+    reference: &str,
+    found: &mut Found<'b>,
+) {
+    if inner.get("type").is_some() {
+        found
+            .at_member(
+                inner,
+                "type",
+                "Moonshot rejects `type` next to `$ref`: the schema that it refers to declares it",
+            )
+            .help("remove it");
+        return;
+    }
+    if reference == "#" {
+        return;
+    }
+    let Some(target) = target(root, reference) else {
+        let message = "Moonshot accepts only references into the `$defs` of the schema";
+        found
+            .at_member(inner, "$ref", message)
+            .help("use `#/$defs/NAME`, and define the schema under `$defs` at the root");
+        return;
+    };
+    let members = inner.as_object().into_iter().flatten();
+    let mut names = members
+        .map(|(name, _)| name.as_str())
+        .filter(|name| *name != "$ref");
+    if let Some(name) = names.find(|name| target.get(*name).is_some()) {
+        let message = format!(
+            "Moonshot may reject `{}` next to `$ref`: the schema that it refers to has it as well",
+            cut(name, 40)
+        );
+        found
+            .at_member(inner, name, message)
+            .warning()
+            .help("remove it in one of the two places");
+    }
+}
