@@ -488,6 +488,31 @@ fn logs_hold_bodies_as_objects_and_as_text() {
 }
 
 #[test]
+fn a_port_that_servers_share_makes_no_errors() {
+    let line = |body: &Value| {
+        let url = "http://localhost:1234/v1/chat/completions";
+        json!({"url": url, "body": body}).to_string()
+    };
+    let video = json!({"model": "ours", "messages": [{"role": "user", "content": [
+        {"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}},
+    ]}]});
+    let told_of = |args: &[&str]| told("b.json", &line(&video), args);
+    let (code, out) = told_of(&[]);
+    let guessed =
+        "warning[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url`";
+    assert!(code == 0 && out.contains(guessed), "{out}");
+    // Whoever names the server is sure of it.
+    let (code, out) = told_of(&["--provider", "LM Studio (Chat Completions)"]);
+    let certain = "error[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url`";
+    assert!(code == 1 && out.contains(certain), "{out}");
+    let (code, out) = told("b.json", &line(&json!({"model": "ours"})), &[]);
+    assert!(
+        code == 1 && out.contains("error[schema/missing-field]"),
+        "{out}"
+    );
+}
+
+#[test]
 fn formats_that_are_not_supported_are_named() {
     let converse = r#"{"messages": [{"role": "user", "content": [{"text": "Hello"}]}], "inferenceConfig": {"maxTokens": 9}}"#;
     let plain =

@@ -190,6 +190,17 @@ impl<'a> Judge<'a> {
             .and_then(local_server)
     }
 
+    /// Returns the local server that only the port suggests: other software listens on the same port
+    /// by default (mistral.rs on LM Studio's, mlx-lm and `LocalAI` on llama.cpp's). `None` if an
+    /// instance of the repository has the address.
+    pub(super) fn guessed_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
+        let is_known = self
+            .instances_at(endpoint)
+            .any(|instance| instance.layer == LayerKind::Own);
+        self.local_server_at(endpoint)
+            .filter(|server| !is_known && matches!(server, Server::LmStudio | Server::LlamaCpp))
+    }
+
     fn instances_at(&self, endpoint: &Endpoint) -> impl Iterator<Item = &'a Instance> {
         let instances = self.compiler.repo.instances.values();
         instances.filter(|instance| {

@@ -62,7 +62,7 @@ impl UnservedModel {
             }
             UnservedModel::Misspelt(known) => format!("did you mean `{}`?", cut(known, 60)),
             UnservedModel::Retired(it) => format!(
-                "requests fail from that day; {} recommends `{}`",
+                "from that day, requests fail or go to another model; {} recommends `{}`",
                 server.name(),
                 it.instead
             ),

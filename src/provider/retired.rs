@@ -47,9 +47,9 @@ const fn until(
     }
 }
 
-/// The retirements, as the vendors' pages announced them by 2026-07-18. The rule
-/// `provider/retired-model` names the pages.
-const RETIREMENTS: [Retirement; 39] = [
+/// The retirements, as the vendors' pages announced them by 2026-07-18; those of Gemini 2.5, by
+/// 2026-11-10. The rule `provider/retired-model` names the pages.
+const RETIREMENTS: [Retirement; 38] = [
     until(
         "2024-11-06",
         Server::Anthropic,
@@ -159,22 +159,16 @@ const RETIREMENTS: [Retirement; 39] = [
         "gemini-3-pro-image",
     ),
     until(
-        "2026-10-16",
+        "2026-12-01",
         Server::Google,
         &["gemini-2.5-pro"],
-        "gemini-3.1-pro-preview",
+        "gemini-3.8-flash",
     ),
     until(
-        "2026-10-16",
+        "2026-12-01",
         Server::Google,
         &["gemini-2.5-flash"],
-        "gemini-3.5-flash",
-    ),
-    until(
-        "2026-10-16",
-        Server::Google,
-        &["gemini-2.5-flash-lite"],
-        "gemini-3.1-flash-lite",
+        "gemini-3.5-flash-lite",
     ),
     until(
         "2024-09-13",
@@ -342,10 +336,8 @@ mod tests {
         );
         assert_eq!(of(Server::Bedrock, "claude-3-opus-20240229"), None);
         assert_eq!(of(Server::Anthropic, "claude-opus-4-8"), None);
-        assert_eq!(
-            of(Server::Google, "gemini-2.5-flash-lite"),
-            Some("2026-10-16")
-        );
+        assert_eq!(of(Server::Google, "gemini-2.5-flash"), Some("2026-12-01"));
+        assert_eq!(of(Server::Google, "gemini-2.5-flash-lite"), None);
         assert_eq!(of(Server::OpenAi, "gpt-4o"), None);
     }
 

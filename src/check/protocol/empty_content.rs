@@ -43,6 +43,7 @@ body_rule! {
         "AstrBotDevs/AstrBot#7200": "Moonshot: *the message … with role 'assistant' must not be empty*",
         "MoonshotAI/kimi-code#1985": "Moonshot: the same error",
         "lobehub/lobehub#8419": "Moonshot: the same error",
+        "BerriAI/litellm#42186": "Moonshot: *text content is empty*, for an empty part next to calls",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
             "Gemini accepted empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
@@ -129,7 +130,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 blank_text(subject, found);
             }
             if let Some(level) = subject.level_of(Server::ZAi) {
-                empty_parts(subject, level, found);
+                empty_parts(subject, Server::ZAi, level, found);
+            } else if let Some(level) = subject.level_of(Server::Moonshot) {
+                empty_parts(subject, Server::Moonshot, level, found);
             }
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
@@ -293,8 +296,14 @@ fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty text parts next to other parts, for Z.ai.
-fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>) {
+/// Reports parts with empty text. Messages without any text are reported by [`empty_text`], unless
+/// they have calls.
+fn empty_parts<'b>(
+    subject: &Subject<'b>,
+    refusing: Server,
+    level: Severity,
+    found: &mut Found<'b>,
+) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);
         if !has_parts || entry.parts.len() < 2 {
@@ -305,7 +314,10 @@ fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>
                 continue;
             }
             found
-                .at(part.value, "Z.ai rejects a part with empty text")
+                .at(
+                    part.value,
+                    format!("{} rejects a part with empty text", refusing.name()),
+                )
                 .level(level)
                 .help("remove the part");
         }

@@ -105,6 +105,10 @@ combinations! {
         "Llama Stack does not support `stream` together with `background`";
         "leave out one of them";
 
+    refused CHAT at [Google]: ("reasoning_effort", Is) with ("extra_body.google.thinking_config", Is);
+        "Gemini does not accept `reasoning_effort` with `thinking_config`";
+        "keep one of them";
+
     refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
         "`reasoning.effort` and `reasoning.max_tokens` cannot be combined";
         "keep the one that the model supports";

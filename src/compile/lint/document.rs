@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::check::{About, Problem};
 use crate::compile::compiler::Compiler;
 use crate::compile::finding;
-use crate::compile::judge::{Judge, LintTarget, api, local_server};
-use crate::diag::{Diagnostic, Rule};
+use crate::compile::judge::{Judge, LintTarget, Linted, api, local_server};
+use crate::diag::{Diagnostic, Rule, Severity};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
     Endpoint, Envelope, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
@@ -205,7 +205,7 @@ impl DocumentJudge<'_> {
             let wire = wire.map_or_else(|| self.recognised(&value, model_at), Ok)?;
             let target = self.target_of(wire, endpoint, model_at);
             let headers = Some(headers.or(|| target.all_headers()));
-            Judge::new(self.compiler).lint(&value, Some(wire), &LintTarget { headers, ..target })
+            self.judged(&value, wire, LintTarget { headers, ..target }, endpoint)
         });
         let (wire, problems) = match linted {
             Ok(Ok(linted)) => (Some(linted.wire), linted.problems),
@@ -223,6 +223,45 @@ impl DocumentJudge<'_> {
             settings,
             wrong_url,
         }
+    }
+
+    /// Judges a body. What only one server rejects is a warning if it is not certain that the
+    /// request goes there.
+    fn judged(
+        &self,
+        body: &Value,
+        wire: WireFormat,
+        target: LintTarget<'_>,
+        endpoint: Option<&Endpoint>,
+    ) -> Result<Linted, Unrecognised> {
+        let judge = Judge::new(self.compiler);
+        let guessed = endpoint
+            .filter(|_| self.target.instance.is_none() && self.target.server.is_none())
+            .and_then(|endpoint| judge.guessed_server_at(endpoint));
+        let mut linted = judge.lint(body, Some(wire), &target)?;
+        let Some(server) = guessed else {
+            return Ok(linted);
+        };
+        let anywhere = LintTarget {
+            instance: None,
+            server: Some(Server::Unknown),
+            ..target
+        };
+        let certain = judge.lint(body, Some(wire), &anywhere)?;
+        if server == Server::LlamaCpp && is_of_mlx(body) {
+            return Ok(certain);
+        }
+        for problem in &mut linted.problems {
+            let is_certain = |other: &Problem| {
+                other.rule.code == problem.rule.code
+                    && other.pointer == problem.pointer
+                    && other.severity == problem.severity
+            };
+            if !certain.problems.iter().any(is_certain) {
+                problem.severity = Some(Severity::Warning);
+            }
+        }
+        Ok(linted)
     }
 
     /// Recognises the wire format of a body by its shape. If the shape is ambiguous, a chat in a
@@ -281,6 +320,13 @@ impl DocumentJudge<'_> {
         let named = self.target.instance.and_then(local_server);
         named.or_else(|| Judge::new(self.compiler).local_server_at(endpoint?))
     }
+}
+
+/// Returns `true` if a body's model has weights for Apple's MLX, which llama.cpp does not read.
+fn is_of_mlx(body: &Value) -> bool {
+    body.get("model")
+        .and_then(Value::as_str)
+        .is_some_and(|model| model.starts_with("mlx-community/"))
 }
 
 /// A checked body, and its location.
