@@ -66,6 +66,9 @@ impl Basis {
     }
 }
 
+/// The minimum number of characters that two sentences share if they overlap.
+const LEAST_SHARED: usize = 20;
+
 /// The part of an envelope that a text contains. The rest is what usually comes with the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stated {
@@ -124,14 +127,25 @@ impl Explanation {
         self.path.is_some() || !self.holes.is_empty()
     }
 
-    /// Returns `true` if another explanation contains the whole sentence, or has the same sentence
-    /// with a path whose beginning was lost here, or with spaces that a line break replaced here.
+    /// Returns `true` if another explanation contains the sentence or its beginning, or has the same
+    /// sentence with a path whose beginning was lost here, or with spaces that a line break
+    /// replaced here.
     pub(super) fn is_part_of(&self, other: &Explanation) -> bool {
         let paths = self.path.as_deref().zip(other.path.as_deref());
         let is_same = std::ptr::eq(self.refusal, other.refusal);
         let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
         is_same && (is_tail || without_spaces(&other.said).contains(&without_spaces(&self.said)))
             || other.said.contains(&self.said)
+            || self.begins_within(other)
+    }
+
+    /// Returns `true` if the other sentence ends with the beginning of this one: they overlap in
+    /// the text.
+    fn begins_within(&self, other: &Explanation) -> bool {
+        self.said
+            .char_indices()
+            .skip(LEAST_SHARED)
+            .any(|(end, _)| other.said.ends_with(&self.said[..end]))
     }
 
     /// Returns `true` if this is the same sentence with spaces that line breaks replaced in the
