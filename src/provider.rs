@@ -2,7 +2,7 @@
 //! to a request.
 //!
 //! Input: a rendered body, and the settings of the profile and the request. Output: the final body
-//! and the [`RequestLine`]. All functions are pure: none of them renders or sends anything.
+//! and the [`RequestLine`]. All functions are pure; none of them renders or sends anything.
 
 mod url;
 mod cache;

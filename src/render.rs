@@ -1,4 +1,4 @@
-//! Templates: checks, compiles and renders them; the only user of `minijinja`.
+//! Checks, compiles and renders templates. No other module uses `minijinja`.
 //!
 //! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or
 //! findings at the line of the TOML file or partial that caused them. Does not check that the text
@@ -164,12 +164,12 @@ pub struct Engine {
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     memory: Arc<Memory>,
-    /// Identifies this conversation in keys of the memory.
+    /// Identifies this engine in keys of the memory.
     id: Identity,
 }
 
-/// A usable partial, compiled when it is first needed: most repositories use few of those that are
-/// bundled.
+/// A usable partial, compiled when it is first needed: most repositories use only a few of the
+/// bundled partials.
 struct Partial {
     /// Its number among all templates.
     number: u32,
@@ -193,7 +193,7 @@ struct Template {
     uses: usize,
 }
 
-/// Asks for a profile's compiled template, which takes ten times the memory of its text.
+/// A [`Question`]: a profile's compiled template, which takes ten times the memory of its text.
 #[derive(PartialEq, Eq, Hash)]
 struct TreeOf {
     engine: Identity,
@@ -210,7 +210,7 @@ impl Question for TreeOf {
     }
 }
 
-/// Asks for the offset map of a literal that contains a finding.
+/// A [`Question`]: the offset map of a literal that contains a finding.
 #[derive(PartialEq, Eq, Hash)]
 struct MapOf(Identity, Span);
 
@@ -332,8 +332,8 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// Takes the reads that always fail when they run. If no context reaches one, it is not
-    /// reported in any other way.
+    /// Removes and returns the reads that always fail when they run. A read that no context reaches
+    /// is not reported in any other way.
     pub(crate) fn take_slips(&mut self, repo: &Repo) -> Vec<Diagnostic> {
         self.note_misspelt_variables(&repo.sources);
         self.note_missing_imports(&repo.sources);
@@ -359,9 +359,9 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// Returns the full names that a template in a profile includes, directly or indirectly,
-    /// whether they exist or not; `literal` is the location of its text. Each name in an include
-    /// reduces `left` by one; when it reaches zero, no further template is examined.
+    /// Returns the full names of the partials that a template in a profile includes, directly or
+    /// indirectly, whether they exist or not; `literal` is the location of its text. Each name in
+    /// an include reduces `left` by one; when it reaches zero, no further template is examined.
     pub(crate) fn partials_of(&self, literal: Span, left: &mut usize) -> BTreeSet<Arc<str>> {
         let template = self.by_span.get(&literal).into_iter();
         let mut reached = BTreeSet::new();
@@ -549,8 +549,8 @@ impl Engine {
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
-    /// Notes names that do not exist in system prompts: `ctx`, and misspelled variables. These are
-    /// reported even if no context reaches them.
+    /// Notes names in a system prompt that do not exist there: `ctx`, and misspelled variables.
+    /// These are reported even if no context reaches them.
     fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
         let known = prompt::VARIABLES;
         for (read, range) in &analysis.variables {
@@ -675,7 +675,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// Reports a template on which we panicked.
+    /// Reports a template that made this program panic.
     fn lost(
         &mut self,
         sources: &Sources,
@@ -687,7 +687,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// Returns the location in a file of a range in a template's text.
+    /// Converts a range in a template's text to a location in a file.
     fn span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
@@ -704,7 +704,7 @@ impl Engine {
         }
     }
 
-    /// Returns the location in a file of a location in a template.
+    /// Converts a location in a template to a location in a file.
     fn place_span(&self, sources: &Sources, place: Place) -> Span {
         self.span(
             sources,
@@ -841,7 +841,7 @@ impl Renderer<'_> {
     }
 
     /// Renders a body template with a placeholder for the system prompt; also returns `true` if the
-    /// template does more with the prompt than to pass it on.
+    /// template does more with the prompt than pass it on.
     pub(crate) fn hollow_body(
         &self,
         sources: &Sources,

@@ -4,8 +4,8 @@
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
 //! if the feature `tokenizers` includes it, otherwise estimated from the kinds of its pieces
 //! (`scan`); images are counted by their providers' rules (`media`). A [`Calibration`] learns the
-//! difference from a provider's own count in the `usage` of answers. Is independent of profiles and
-//! the disk, and sends nothing.
+//! difference from a provider's own count in the `usage` of answers. This module uses neither
+//! profiles nor the disk, and sends nothing.
 
 mod media;
 mod parts;

@@ -5,8 +5,8 @@
 //! rejected, with the responsible rule and the rule's evidence. A cell is the result of checking
 //! the smallest request with the tool against the schemas and rules for all bodies
 //! ([`Judge::problems`]), so it cannot disagree with other checks of the same body. [`lowered`]
-//! writes the most similar tools that a provider accepts. This module knows nothing about files or
-//! the display of results.
+//! writes the most similar tools that a provider accepts. This module neither accesses files nor
+//! displays results.
 
 mod read;
 mod target;
@@ -342,8 +342,8 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
 }
 
 /// Returns the evidence of a rule that mentions a server. If none does, returns the evidence that
-/// mentions no server at all, or else that about OpenAI, whose formats the others copy, or else all
-/// of it.
+/// mentions no server at all, or else the evidence about OpenAI, whose formats the others copy, or
+/// else all evidence.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     let of_none = rule
         .evidence
@@ -379,7 +379,7 @@ fn mentions(evidence: &Evidence, server: Server) -> bool {
     evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
 }
 
-/// Tools in the most similar form that a provider takes.
+/// Tools in the most similar form that a provider accepts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {

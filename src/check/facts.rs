@@ -107,7 +107,7 @@ impl ModelFacts {
 }
 
 impl Standing {
-    /// Returns how certain a family's facts are at the destination; `None` if the family does not
+    /// Returns the certainty of a family's facts at the destination; `None` if the family does not
     /// apply there. Local servers run any model under any name, and OpenRouter maps efforts and
     /// drops what a model does not accept (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {

@@ -49,7 +49,7 @@ impl ModelFacts {
             .map(|fact| &fact.demand)
     }
 
-    /// Returns `true` if no known fact contradicts a proposal for a body.
+    /// Returns `true` if no known fact contradicts a proposed change to a body.
     pub(crate) fn take(&self, subject: &Subject<'_>, proposal: &Proposal<'_>) -> bool {
         let (at, value) = match proposal {
             Proposal::Field { at } => (at, None),

@@ -2,8 +2,8 @@
 //! calls, results and turns.
 //!
 //! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
-//! from the body. This module does not judge or lose anything: a value of an unknown kind becomes a
-//! part of an unknown kind.
+//! from the body. This module neither judges nor drops anything: a value of an unknown kind becomes
+//! a part of an unknown kind.
 
 mod anthropic;
 mod chat;
@@ -24,9 +24,9 @@ pub(crate) struct History<'b> {
 /// A message, a content or an item.
 #[derive(Debug)]
 pub(crate) struct Entry<'b> {
-    /// The role of its author.
+    /// The author's role.
     pub(crate) role: Role,
-    /// The message as it is in the body.
+    /// The entry's value in the body.
     pub(crate) value: &'b Value,
     /// The parts of its content.
     pub(crate) parts: Vec<Part<'b>>,
@@ -52,7 +52,7 @@ pub(crate) enum Role {
 pub(crate) struct Part<'b> {
     /// The kind of part.
     pub(crate) kind: Kind<'b>,
-    /// The piece as it is in the body.
+    /// The part's value in the body.
     pub(crate) value: &'b Value,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum Kind<'b> {
     Thinking,
     /// An image, a document, audio or video.
     Media,
-    /// A part of any other type, which is given here.
+    /// A part of any other type; contains the type's name.
     Other(&'b str),
 }
 

@@ -1,6 +1,6 @@
 //! Checks whether a request continues an earlier one of the same conversation.
 //!
-//! Input: the bodies of two requests, the later of which has more messages. Output: the first
+//! Input: the bodies of two requests; the later request has more messages. Output: the first
 //! location at which the earlier one is not a prefix of the later one. Servers read tools first,
 //! then instructions, then messages. After a change, their caches miss everything, and they reject
 //! thinking if content before it has changed. Cache breakpoints (`cache_control`) are ignored in

@@ -92,7 +92,7 @@ const EXTENSIONS: &str = ".extensions";
 /// The maximum size of a repository's schema file, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// A [`Question`]: the schemas of a wire format, extended with the entries under some names.
+/// A [`Question`]: the schemas of a wire format, extended with the entries under given names.
 #[derive(PartialEq, Eq, Hash)]
 struct DocumentsOf {
     schemas: Identity,
@@ -294,8 +294,8 @@ pub(super) struct Verdict {
 }
 
 impl AgentSchemas {
-    /// Adapts the schemas to a destination: if it ignores unknown fields, they only cause warnings.
-    /// Violations of a repository's own schema remain errors.
+    /// Adapts the schemas to a destination: if the server ignores unknown fields, they only cause
+    /// warnings. Violations of a repository's own schema remain errors.
     #[must_use]
     pub(super) fn at(mut self, server: Server, headers: &ApiHeaders) -> AgentSchemas {
         let refuses = server.refuses_unknown_fields()
@@ -376,7 +376,7 @@ impl AgentSchemas {
         subject: Input<'_>,
         is_taken: IsTaken<'_>,
     ) -> Vec<Problem> {
-        // A server that ignores unknown fields loses nothing of those that are null.
+        // A server that ignores unknown fields loses nothing if those fields are `null`.
         mistakes.retain(|mistake| {
             let value = || subject.value().pointer(mistake.pointer.as_str());
             mistake.passed_over_by.is_none() || value() != Some(&Value::Null)

@@ -1,7 +1,7 @@
 //! Remembers which rules find nothing in a body, depending on the members that they read.
 //!
-//! A rule reads a body through its [`Subject`], which records each member that the rule reads. A
-//! rule that finds nothing in one body also finds nothing in any other body of the same route in
+//! A rule reads a body through its [`Subject`], which records each member that the rule reads. If a
+//! rule finds nothing in one body, it also finds nothing in any other body of the same route in
 //! which these members have equal values. Most bodies of a run differ in only one or two members,
 //! so most rules need not run again.
 //!

@@ -57,9 +57,9 @@ const RESOLD: [Server; 5] = [
 ];
 
 impl Destination<'_> {
-    /// Returns the server that receives the body from a gateway, if it passes the body on: the
+    /// Returns the server that receives the body from a gateway, if the gateway passes it on: the
     /// server that a prefix of the model's name selects, or else the model's vendor. Names with
-    /// capitals are published weights, which a server runs itself.
+    /// capitals refer to published weights, which a server runs itself.
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {
             Server::OpenRouter => true,
@@ -221,7 +221,7 @@ impl<'b> Subject<'b> {
 mod tests {
     use super::*;
 
-    /// Returns the level of Moonshot's rules, of a subject and of one with other members.
+    /// Returns the levels of Moonshot's rules for a subject, and for one with other members.
     fn levels(server: Server, model: &str) -> [Option<Severity>; 2] {
         let (headers, facts) = (ApiHeaders::default(), ModelFacts::default());
         let destination = Destination {

@@ -60,8 +60,8 @@ impl ApiHeaders {
         ApiHeaders { sites, ..known }
     }
 
-    /// Returns the headers of the inner request, for a request that is sent to have its tokens
-    /// counted inside another one.
+    /// Returns the headers of the inner request, for a token-counting request that contains another
+    /// request.
     #[must_use]
     pub(crate) fn of_counted(mut self) -> ApiHeaders {
         for site in &mut self.sites {
@@ -117,8 +117,8 @@ impl ApiHeaders {
         read
     }
 
-    /// Adds the beta features that the body asks for, which clouds that serve Claude read there.
-    /// Bedrock reads them nowhere else, so there the features are known.
+    /// Adds the beta features that the body asks for; the clouds that serve Claude read them from
+    /// the body. Bedrock reads them nowhere else, so for Bedrock the features are known.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
         let is_of_bedrock = body
             .get("anthropic_version")

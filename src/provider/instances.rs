@@ -1,5 +1,5 @@
-//! Provider instances: whether their client API is known, which server is behind them, and which
-//! origins contexts can name.
+//! Provider instances: the check of their client APIs, their servers, and the origins that contexts
+//! can name.
 
 use super::url::UrlParts;
 use super::{ClientApi, Server, is_in_the_clear, maker_of, rules};
@@ -27,7 +27,7 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
 }
 
 /// Returns help for a name that no provider instance has: the instances of the vendor that the name
-/// means (`Anthropic`, `Gemini`), or else all instances.
+/// refers to (`Anthropic`, `Gemini`), or else all instances.
 pub(crate) fn which_instance(name: &str, instances: &BTreeMap<Arc<str>, Instance>) -> String {
     let mut servers = Server::ALL.into_iter();
     let meant = servers

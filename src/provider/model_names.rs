@@ -18,11 +18,11 @@ use crate::text::cut;
 pub(crate) enum UnservedModel {
     /// A model from another vendor.
     OfAnother(Server),
-    /// The name that a gateway or a cloud gives to one of its models, whose own name is this.
+    /// A gateway's or a cloud's name for a model; contains the vendor's own name.
     OfGateway(String),
-    /// A name whose version is written with dots; the name is spelt like this.
+    /// A name whose version is written with dots; contains the correct spelling.
     Dotted(String),
-    /// Probably a misspelling of this name.
+    /// Probably a misspelling; contains the intended name.
     Misspelt(String),
     /// A model that the vendor has shut down, or for which it has announced a date.
     Retired(&'static Retirement),
@@ -50,8 +50,8 @@ impl UnservedModel {
         }
     }
 
-    /// Returns the advice on how to fix the name. `otherwise` is the advice, after *name a model of
-    /// …, or*, if the model is right and the server is not.
+    /// Returns the advice on how to fix the name. `otherwise` is the advice for a correct model
+    /// with the wrong server; it follows *name a model of …, or*.
     pub(crate) fn help(&self, server: Server, otherwise: &str) -> String {
         match self {
             UnservedModel::OfAnother(_) => {
@@ -82,7 +82,7 @@ impl UnservedModel {
 
     /// Returns the severity for a server.
     pub(crate) fn severity(&self, server: Server) -> Severity {
-        // One thread alone shows that Mistral rejects such a name.
+        // For Mistral, a single thread is the only evidence of such rejections.
         let is_uncertain = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));
         match is_uncertain || server == Server::Mistral {
             true => Severity::Warning,
@@ -217,7 +217,7 @@ fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<Uns
     spelling(server, lower, families).map(UnservedModel::Misspelt)
 }
 
-/// Returns a name with the version as the vendor writes it: Anthropic with dashes.
+/// Returns a name with the version in the vendor's spelling: Anthropic writes dashes.
 fn served_spelling(server: Server, name: &str) -> String {
     let has_dashes =
         server == Server::Anthropic && !DOTTED.iter().any(|begin| name.starts_with(begin));
@@ -235,8 +235,8 @@ fn has_own_name(name: &str) -> bool {
     name.starts_with("tunedmodels/") || name.contains("/endpoints/")
 }
 
-/// Returns the rest of a name after an account, before which gateways name a cloud, and clouds name
-/// a region or a project.
+/// Returns the rest of a name after an account. The account may follow a cloud's name (at
+/// gateways), or a region or a project (at clouds).
 fn after<'n>(name: &'n str, account: &str) -> Option<&'n str> {
     let (before, rest) = name.split_once(account)?;
     let is_account = before.is_empty() || before.ends_with(['.', '/']);

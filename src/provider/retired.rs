@@ -2,13 +2,13 @@
 
 use super::Server;
 
-/// Models that a vendor's own API serves only until a day.
+/// Models that a vendor's own API serves only until a certain date.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Retirement {
     server: Server,
-    /// The model names, in lower case. A final `*` stands for any ending.
+    /// The model names, in lower case. A final `*` matches any ending.
     models: &'static [&'static str],
-    /// The day from which requests fail: `2026-06-15`.
+    /// The date from which requests fail: `2026-06-15`.
     pub(super) on: &'static str,
     /// The model that the vendor recommends instead.
     pub(super) instead: &'static str,
@@ -24,7 +24,7 @@ impl Retirement {
     }
 }
 
-/// Returns `true` if a model has a name of the table.
+/// Returns `true` if a model matches a name in the table.
 fn is_named(model: &str, name: &str) -> bool {
     match name.strip_suffix('*') {
         Some(beginning) => model.starts_with(beginning),

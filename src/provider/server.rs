@@ -322,9 +322,9 @@ impl Server {
     }
 }
 
-/// What an address specifies in addition to the server: the operator of a host, who passes requests
-/// on to servers of other operators, a version of the API, or an endpoint that counts the tokens of
-/// a request. Families and extensions name it like a server.
+/// A property of a URL in addition to the server: a host's operator that passes requests on to
+/// other operators' servers, an API version, or an endpoint that counts the tokens of a request.
+/// Families and extensions refer to a site by name, as they do to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Site {
     Azure,
@@ -339,9 +339,9 @@ pub(crate) enum Site {
     HuggingFace,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
-    /// It counts the tokens of the body itself.
+    /// An endpoint that counts the tokens of the body itself.
     TokenCount,
-    /// The same on Vertex AI, where the model is in a different location from that in requests for
+    /// Such an endpoint on Vertex AI. The model is in a different location than in requests for
     /// answers.
     VertexTokenCount,
     /// An endpoint that counts the tokens of a request inside the body. The inner request is
@@ -350,7 +350,7 @@ pub(crate) enum Site {
 }
 
 impl Site {
-    /// Every site. Azure's domain has those of others below it, so it comes after them.
+    /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
     const ALL: [Site; 14] = [
         Site::GitHubModels,
         Site::Azure,
@@ -430,7 +430,7 @@ impl Site {
         )
     }
 
-    /// Returns `true` if it runs the models of others on its own machines.
+    /// Returns `true` if the site runs other vendors' models on its own machines.
     pub(crate) fn runs_models(self) -> bool {
         match self {
             Site::Azure
@@ -450,7 +450,7 @@ impl Site {
         }
     }
 
-    /// Returns `true` if it answers with a number of tokens.
+    /// Returns `true` if the site responds with a token count.
     pub(crate) fn counts_tokens(self) -> bool {
         matches!(
             self,
@@ -482,7 +482,7 @@ impl Site {
     }
 
     /// Returns the site of a path that counts tokens. For Gemini on Vertex AI, such a path is not a
-    /// site, because counting requests have the same members as those for answers.
+    /// site, because requests to count tokens have the same members as requests for answers.
     fn of_count(host: &str, path: &str) -> Option<Site> {
         let is_vertex = Server::by_host(host) == Some(Server::Vertex);
         if path.ends_with("/models/count-tokens:rawPredict") {

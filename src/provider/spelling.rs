@@ -36,8 +36,8 @@ pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
 }
 
 /// Returns the known name that consists of the same parts as a name, with the version and the
-/// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`). A
-/// name that a pattern with a version matches is known as it is.
+/// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`).
+/// Returns `None` for a name that already matches a pattern with a version.
 pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let arranged: Vec<Arranged> = [in_other_order(name), with_first_dash(name)]
         .into_iter()
@@ -68,7 +68,7 @@ pub(crate) fn known_name(name: &str, families: &[Arc<Family>]) -> Option<String>
     misspelt(name, families).or_else(|| misplaced(name, families))
 }
 
-/// A name with the parts of another one.
+/// A model name whose parts were rearranged.
 struct Arranged {
     name: String,
     /// The word that a pattern must contain to show that the name is known.
@@ -137,7 +137,7 @@ fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
     })
 }
 
-/// Words after a model name, which most patterns of families leave open.
+/// Words that may follow a model name, and that most patterns of families do not contain.
 const ENDINGS: [&str; 6] = [
     "experimental",
     "instruct",

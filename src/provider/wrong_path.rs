@@ -1,4 +1,4 @@
-//! Paths of URLs that a server does not answer, although they end like an endpoint.
+//! URL paths that a server does not support, although they end like an endpoint.
 
 use super::Server;
 use super::url::UrlParts;
@@ -12,7 +12,7 @@ pub(crate) enum WrongPath {
     Twice {
         /// The repeated segments.
         part: String,
-        /// The end of the path as it should be, from these segments on. What is before them may
+        /// The correct end of the path, starting with these segments. The part before them may
         /// contain a key.
         right: String,
         /// `true` if the host belongs to a known server. For other hosts, such as gateways, the
@@ -30,7 +30,7 @@ pub(crate) enum WrongPath {
 }
 
 /// The paths of the endpoints of hosts. Other paths that end like one of them do not exist there.
-/// Sources: the references of the providers, which docs/wire lists.
+/// Sources: the providers' API references, which are listed in docs/wire.
 const ENDPOINTS: [(&str, &[&str]); 9] = [
     ("api.anthropic.com", &["/v1/messages"]),
     (
@@ -196,8 +196,8 @@ impl WrongPath {
     }
 }
 
-/// Returns the endpoint path that was probably meant by a path on this host; `None` if the path is
-/// correct, or means no endpoint.
+/// Returns the endpoint path that was probably intended by a path on this host; `None` if the path
+/// is correct, or does not resemble an endpoint.
 fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
     let (_, endpoints) = ENDPOINTS.iter().find(|(known, _)| *known == host)?;
     let path = format!("/{}", segments.join("/"));
@@ -222,8 +222,8 @@ fn without_version(path: &str) -> &str {
     &path[start.unwrap_or_default()..]
 }
 
-/// Returns the path of Gemini's endpoint that a path means; `None` if the path is right, or means no
-/// endpoint.
+/// Returns the path of the Gemini endpoint that a path refers to; `None` if the path is correct, or
+/// does not resemble an endpoint.
 fn gemini(segments: &[&str]) -> Option<String> {
     let [before @ .., last] = segments else {
         return None;

@@ -21,11 +21,11 @@ pub(crate) const LIMIT: u64 = 400_000_000;
 /// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
 /// call 4.
 pub(super) const RECURSION_LIMIT: usize = 300;
-/// The nesting levels that an include counts as.
+/// The number of nesting levels that an include counts as.
 pub(super) const INCLUDE_DEPTH: usize = 10;
 /// The maximum output of one template, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
-/// The message of errors where [`MAX_OUTPUT`] is passed.
+/// The error message for output that exceeds [`MAX_OUTPUT`].
 pub(super) const TOO_LARGE: &str = "the output is too large";
 
 /// The cost of a step of the engine.
@@ -40,9 +40,9 @@ pub(super) const ELEMENT: u64 = 32;
 pub(super) const MAP: u64 = 256;
 /// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
-/// The cost of a string that a tag writes: the tag and a run of bytes are kept, in 44 bytes.
+/// The cost of a string that a tag writes. Keeping the tag and a run of bytes takes 44 bytes.
 pub(super) const WRITE: u64 = 96;
-/// The cost of a scope that is entered: it is kept, in 48 bytes.
+/// The cost of entering a scope. Keeping it takes 48 bytes.
 pub(super) const SCOPE: u64 = 96;
 /// The cost of a file-system query.
 pub(super) const FILE: u64 = 10_000;
@@ -50,7 +50,8 @@ pub(super) const FILE: u64 = 10_000;
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
 /// The maximum number of runs in all strings that a template builds. Beyond it, the writers of a
-/// string are not kept apart: 32 MiB, and enough to collect a thousand messages one by one.
+/// string are no longer distinguished. The runs take 32 MiB, enough to collect a thousand messages
+/// one by one.
 const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {

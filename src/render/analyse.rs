@@ -16,7 +16,7 @@ use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;
 
-/// The entry in `reads` that stands for every member of `ctx`.
+/// The entry in `reads` that represents every member of `ctx`.
 pub(super) const ALL_OF_CTX: &str = "*";
 
 /// The known facts about one template.
@@ -62,7 +62,7 @@ pub(super) struct Analysis {
 /// A call in a system prompt that reads a file of the layers by a literal name.
 #[derive(Debug)]
 pub(super) struct FileRead {
-    /// The path as `read_file` takes it: with `:/` or `${CONFIG_DIR}/` at the beginning.
+    /// The path in the form that `read_file` accepts, beginning with `:/` or `${CONFIG_DIR}/`.
     pub(super) path: String,
     /// The path within the layer.
     pub(super) within: String,
@@ -89,7 +89,7 @@ impl FileRead {
 pub(super) struct ImportedName {
     pub(super) template: String,
     pub(super) name: String,
-    /// The variable that gets the value: `name` without `as`.
+    /// The variable that receives the value; `name` if there is no `as`.
     pub(super) target: String,
     pub(super) range: Range<usize>,
 }

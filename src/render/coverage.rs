@@ -1,8 +1,8 @@
 //! Coverage of templates: the statements, decisions and macros that ran, with their locations in
 //! files.
 //!
-//! Bodies and prompts are evaluated with a counting [`Ran`] watch. Nothing is taken from memory,
-//! since remembered output does not run.
+//! Bodies and prompts are evaluated with a counting [`Ran`] watch. The memory is not used, because
+//! templates with remembered output do not run.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) struct DecisionCoverage {
     pub(crate) holds_if: String,
     /// The data required for the second outcome, in words; `None` if that is impossible.
     pub(crate) fails_if: Option<String>,
-    /// The statements that run only on each outcome.
+    /// For each outcome, the statements that run only then.
     pub(crate) parts: [Option<Span>; 2],
     /// A variable of the condition that loses the value that a loop sets.
     pub(crate) lost: Option<String>,
@@ -151,7 +151,8 @@ impl Engine {
         }
     }
 
-    /// Returns a variable at a location of a template that loses the value that a loop sets.
+    /// Returns a variable that is read at a location of a template and that loses the value that a
+    /// loop sets.
     fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
         let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;
         let at = at.range();

@@ -35,7 +35,7 @@ pub(super) struct Rewritten {
     pub(super) pair_loops: Vec<Range<usize>>,
     /// The newline at the end of a prompt.
     final_line_end: Option<Range<usize>>,
-    /// Lines of text that an engine with line statements would read as statements.
+    /// Lines of text that an engine with line statements would interpret as statements.
     line_statements: Vec<Range<usize>>,
 }
 
@@ -200,7 +200,7 @@ fn power(text: &str) -> Option<usize> {
     None
 }
 
-/// Tracks the tokens of `{% for key, value in … %}`.
+/// A matcher for the tokens of `{% for key, value in … %}`.
 #[derive(Debug, Default)]
 struct Pairs {
     /// The number of the tag's tokens that matched so far.

@@ -57,7 +57,8 @@ pub(super) fn runtime(
         .filter_map(|step| Some((step.scope.kind()?, engine.place_span(sources, step.at))));
     let mut last = finding.primary.span;
     steps.fold(finding, |finding, (kind, place)| {
-        // The text of a `call` block is inside the macro that the block calls.
+        // The text of a `call` block is rendered inside the macro that the block calls, so both
+        // steps have the same location.
         match std::mem::replace(&mut last, place) == place {
             true => finding,
             false => finding.related(place, kind.phrase()),
@@ -104,7 +105,7 @@ fn describe(
 ) -> Diagnostic {
     let (error, span) = (&failure.error, engine.place_span(sources, failure.at));
     let detail = error.detail().unwrap_or_default();
-    // The missing value is the cause, whatever the template wanted to do with it.
+    // The missing value is the cause, regardless of what the template does with it.
     if let Some(missing) = failure.missing {
         return undefined(engine, sources, missing, failure, kind);
     }
@@ -167,7 +168,7 @@ fn describe(
     }
 }
 
-/// What templates write in place of methods of Python and JavaScript.
+/// The replacements for methods of Python and JavaScript in templates.
 const METHODS: [(&str, &str); 16] = [
     ("append", "`list + [value]`"),
     ("endswith", "`text is endingwith('…')`"),
@@ -190,8 +191,8 @@ const METHODS: [(&str, &str); 16] = [
     ("values", "`object | items`, which gives `[name, value]`"),
 ];
 
-/// Returns the finding for a call to a member that is no function. `detail` is the engine's message:
-/// `map has no method named get`.
+/// Returns the finding for a call to a member that is not a function. `detail` is the engine's
+/// message: `map has no method named get`.
 fn unknown_method(detail: &str, span: Span) -> Diagnostic {
     let (kind, method) = detail
         .split_once(" has no method named ")
@@ -241,7 +242,7 @@ const LOOP: [&str; 8] = [
     "index", "index0", "first", "last", "length", "revindex", "previtem", "nextitem",
 ];
 
-/// Returns the members that templates can read, of a conversation and of a loop.
+/// Returns the members of conversations and loops that templates can read.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA
         .iter()

@@ -1,4 +1,4 @@
-//! The folders that a prompt's own text may name, and that of roles.
+//! The folders that a prompt's own text may name, and the folder of roles.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ impl Folders {
     }
 }
 
-/// Returns the path of a role's file, as `read_file` takes it.
+/// Returns the path of a role's file, in the form that `read_file` accepts.
 pub(super) fn role_path(id: &str) -> String {
     format!(":/{ROLES}/{id}.md")
 }
 
-/// Returns the path within the layers for a path that a prompt reads there on every machine: one
-/// with `:/` or `${CONFIG_DIR}/` at the beginning.
+/// Returns the path within the layers for a path that a prompt reads there on every machine. Such a
+/// path begins with `:/` or `${CONFIG_DIR}/`.
 pub(super) fn path_in_layers(path: &str) -> Option<String> {
     let rest = path
         .strip_prefix(":/")

@@ -1,4 +1,4 @@
-//! Functions of bodies, and all that templates of a dialect may call.
+//! Functions of bodies, and the list of all functions that templates of a dialect may call.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, Value};
@@ -105,7 +105,7 @@ pub enum IdRule {
     AtMost(usize),
     /// One or more of `[A-Za-z0-9_-]`.
     Word,
-    /// `[A-Za-z0-9]`, exactly this many.
+    /// Exactly this many of `[A-Za-z0-9]`.
     Alphanumeric(usize),
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Keep {
     pub(crate) with_prompt: bool,
 }
 
-/// Asks for the names that a partial has looked up so far.
+/// A [`Question`]: the names that a partial has looked up so far.
 #[derive(PartialEq, Eq, Hash)]
 struct NamesOf(Identity, u32);
 
@@ -41,7 +41,7 @@ impl Question for NamesOf {
     type Answer = Arc<[Arc<str>]>;
 }
 
-/// Asks for the output of a partial.
+/// A [`Question`]: the output of a partial.
 #[derive(PartialEq, Eq, Hash)]
 struct TextOf {
     engine: Identity,
@@ -78,7 +78,7 @@ struct Text {
     set: Vec<Arc<str>>,
 }
 
-/// Provides a body template with the partials that it includes, and their known outputs.
+/// The partials that a body template can include, with their known outputs.
 pub(super) struct BodyLibrary<'r> {
     pub(super) engine: &'r Engine,
     pub(super) input: &'r BodyInput<'r>,
@@ -174,8 +174,7 @@ impl BodyLibrary<'_> {
             if all.len() > names.len() {
                 memory.note(names_of(), Arc::clone(&all));
             }
-            // The partial looked up names that the template had set, but whose values it was not
-            // given.
+            // The partial looked up names that the template had set but not passed to it.
             if self.set(&all, template)?.len() > set.len() {
                 names = all;
                 continue;

@@ -17,7 +17,7 @@ use crate::repo::folders::ROLES;
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
-/// Returns why a name is rejected, whatever it refers to.
+/// Returns why a name is rejected, regardless of what it refers to.
 fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {

@@ -1,4 +1,4 @@
-//! What may be kept, in a variable or in a namespace; charged.
+//! Checks values before they are kept in a variable or in a namespace, and charges for them.
 
 use minijinja::value::DynObject;
 use minijinja::{Error, ErrorKind, Value};

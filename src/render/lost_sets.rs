@@ -1,5 +1,5 @@
-//! Variables whose values are lost, because a value that a loop sets lasts until the end of its
-//! pass only.
+//! Variables whose values are lost: a value that a loop sets lasts only until the end of the
+//! iteration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use minijinja::machinery::ast::{Call, CallType, Expr, ForLoop, Macro, Stmt};
 
 use super::parts::{self, range};
 
-/// A variable that a loop sets, and whose value does not reach what reads it.
+/// A variable that a loop sets, but whose value does not reach the code that reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LostSet {
     pub(super) name: String,
@@ -80,19 +80,20 @@ impl<'t> Lost<'t> {
 enum FrameKind {
     #[default]
     Plain,
-    /// A loop that does not call itself: each pass begins with the names around it.
+    /// A loop that does not call itself: each iteration begins with the names around it.
     Loop,
-    /// It runs elsewhere, at a time that the text does not show.
+    /// A macro runs elsewhere, at a time that the text does not show.
     Macro,
 }
 
 struct Walker<'t> {
     frames: Vec<Frame<'t>>,
-    /// By the location of the assignment.
+    /// The lost values, by the location of the assignment.
     found: BTreeMap<usize, LostSet>,
     /// The number of assignments so far.
     assignments: usize,
-    /// The number of assignments that something may have read that can read any name.
+    /// The number of assignments before the last construct that can read any name, such as an
+    /// include.
     all_read: usize,
 }
 
@@ -241,7 +242,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Gives names a value that is not an assignment of a loop.
+    /// Records that names have a value that no assignment in a loop set.
     fn bind(&mut self, target: &Expr<'t>) {
         match target {
             Expr::Var(var) => drop(self.frame().names.insert(var.id, None)),

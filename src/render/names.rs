@@ -61,8 +61,9 @@ impl Engine {
         }
     }
 
-    /// Notes variables of bodies that no template sets and whose names resemble those that one does.
-    /// A template that is included may set what another reads, so this needs all of them.
+    /// Notes variables of bodies that no template sets, but whose names resemble variables that a
+    /// template sets. An included template may set a variable that another one reads, so all
+    /// templates must be known.
     pub(super) fn note_misspelt_variables(&mut self, sources: &Sources) {
         let optional: HashSet<&str> = self
             .analyses

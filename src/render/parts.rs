@@ -59,12 +59,12 @@ pub(super) fn visit_arguments<'t>(arguments: &[CallArg<'t>], part: impl FnMut(&E
     values.for_each(part);
 }
 
-/// The bytes of a template's text that the engine means.
+/// Returns the range of bytes in a template's text that a span of the engine covers.
 pub(super) fn range(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 
-/// The text that an expression is, if it is a literal.
+/// Returns the text of an expression, if it is a literal.
 pub(super) fn literal_name(expression: &Expr<'_>) -> Option<String> {
     match expression {
         Expr::Const(it) => it.value.as_str().map(str::to_owned),

@@ -116,7 +116,7 @@ pub(super) fn differs(name: &str) -> bool {
 
 /// The resolution of a path in a file function.
 enum ResolvedPath<'a> {
-    /// A file in the first of these worlds that has it.
+    /// A file in the first of these worlds that contains it.
     In(Vec<&'a Arc<dyn World>>, String),
     /// A location that must not be read.
     Outside,
@@ -415,7 +415,7 @@ impl PromptScope {
     }
 }
 
-/// Returns the text of a file, which is its writer.
+/// Returns the text of a file, with the file as its writer.
 fn of_file((text, file): (String, ReadFile)) -> Result<Tracked, Error> {
     account::make(text.len())?;
     let writer = Writer::File {

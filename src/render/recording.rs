@@ -1,5 +1,5 @@
-//! Records who wrote each byte of a template's output; the only source of this information for
-//! findings, explanations and diffs.
+//! Records who wrote each byte of a template's output. Findings, explanations and diffs have no
+//! other source of this information.
 //!
 //! Every evaluation of a template tracks its strings. The result is a [`Recording`], which returns
 //! the writers of ranges of the output.
@@ -59,7 +59,8 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns the location in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns the location in the template itself: literal text, or the tag, regardless of what it
+    /// wrote.
     pub fn statement(&self) -> Span {
         self.tag
             .filter(|_| self.value.is_some())
@@ -504,7 +505,8 @@ impl Recording {
                 continue;
             };
             let span = engine.place_span(sources, at);
-            // The text of a `call` block is inside the macro that the block calls.
+            // The text of a `call` block is rendered inside the macro that the block calls, so both
+            // steps have the same location.
             if steps.last().is_none_or(|step: &Step| step.span != span) {
                 steps.push(Step { kind, span });
             }

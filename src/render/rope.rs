@@ -14,12 +14,13 @@ use super::place::Place;
 /// The maximum number of runs in a string: enough for a long history, and too few for a loop that
 /// keeps doubling a string.
 const MAX_RUNS: usize = 1 << 18;
-/// The maximum number of times that a run counts as escaped; then its writer counts as computed.
+/// The maximum number of times that a run counts as escaped; beyond it, its writer counts as
+/// computed.
 const MAX_ESCAPES: u8 = 4;
 /// The maximum number of inputs that a computed string names.
 pub(super) const MAX_INPUTS: usize = 16;
 
-/// The member of the data that is the system prompt.
+/// The member of the data that contains the system prompt.
 const PROMPT: &str = "system_prompt";
 
 /// The number of a frame.
@@ -60,7 +61,7 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    /// Returns the writer of a string that was computed from others, of which it names the first
+    /// Returns the writer of a string that was computed from other strings; it names their first
     /// inputs.
     pub(super) fn computed_from(runs: &[Run]) -> Writer {
         Writer::Computed(Arc::new(inputs(runs).take(MAX_INPUTS).collect()))
@@ -101,15 +102,15 @@ pub(super) struct Run {
     pub(super) writer: Writer,
 }
 
-/// The write that first wrote a run: a tag, by the number of its write in the trace, or one of the
-/// constants. It is as small as the number.
+/// The first write of a run: the number of a tag's write in the trace, or one of the constants. It
+/// takes no more memory than the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Emission(u32);
 
 impl Emission {
     /// None yet: the text is still a value.
     pub(super) const NONE: Emission = Emission(u32::MAX);
-    /// Literal text, which writes itself.
+    /// Literal text, which no tag wrote.
     pub(super) const LITERAL: Emission = Emission(u32::MAX - 1);
 
     /// Returns a write by a tag.
@@ -248,8 +249,8 @@ impl Rope {
         }
     }
 
-    /// Replaces all runs by one that was computed from their first inputs. The last of them says
-    /// which tag wrote it.
+    /// Replaces all runs by one that was computed from their first inputs. The new run keeps the
+    /// tag of the last one.
     pub(super) fn forget(&mut self) {
         let whole = Run::new(self.text.len(), Writer::computed_from(&self.runs));
         let last = self.runs.pop().unwrap_or_else(|| whole.clone());
@@ -458,14 +459,14 @@ fn emission(run: &Run) -> (Emission, bool) {
     (run.emission, run.is_of_prompt)
 }
 
-/// Takes successive parts out of a string in a single pass, however many there are.
+/// A cursor that takes successive parts out of a string in a single pass.
 pub(super) struct Cutter<'t> {
     whole: RopeSlice<'t>,
     /// The next run.
     next: usize,
     /// Its offset in the text.
     start: usize,
-    /// The length of its text that was passed, and that length before escaping.
+    /// The length of the run's text that the cursor has passed, and that length before escaping.
     passed: (usize, usize),
 }
 
@@ -536,8 +537,8 @@ impl Run {
         }
     }
 
-    /// Returns the run with the numbers of its frame and its write in a trace that has adopted its
-    /// own, after all of that trace's earlier ones.
+    /// Returns the run for a trace that has adopted the run's own trace: adds `frames` and
+    /// `emissions` to the numbers of its frame and its write.
     pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
         let emission = match self.emission.number() {
             Some(number) => Emission::tag(number.saturating_add(emissions)),
@@ -594,7 +595,7 @@ impl Run {
         self.range(text) == Some(0..value.len())
     }
 
-    /// Returns this run; if it was computed from known values, with the inputs of these.
+    /// Returns this run; if it was computed from known values, replaces them with their own inputs.
     fn computed_from(&self, values: &impl Values) -> Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();
@@ -662,7 +663,7 @@ pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
 }
 
 /// Returns the characters that a part of a JSON string represents; an incomplete escape at its end
-/// is left out.
+/// is omitted.
 fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     let mut chars = text.chars();
     std::iter::from_fn(move || match chars.next()? {

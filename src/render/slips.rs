@@ -59,8 +59,8 @@ fn conflict(text: &str) -> Option<Slip> {
     None
 }
 
-/// Operators of other languages, with what templates write instead. Those that begin with another
-/// one come first.
+/// Operators of other languages, each with its replacement in templates. An operator that begins
+/// with another one precedes it.
 const OPERATORS: [(&str, &str); 15] = [
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),

@@ -13,7 +13,7 @@ use crate::repo::Dialect;
 use crate::source::{Sources, Span, clamp};
 use crate::text::cut;
 
-/// The help for mistakes without a help of their own.
+/// The help for mistakes that have no specific help.
 const DELIMITERS: &str = "`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment";
 
 /// Returns the finding for a template that does not parse.
@@ -210,8 +210,8 @@ fn reworded(detail: &str, found: &str) -> (Cow<'static, str>, &'static str) {
     (message.into(), help)
 }
 
-/// Splits an error of the parser into its names of the token that it found and of what it expected
-/// instead, if it says so.
+/// Splits a parser error into the parser's name for the token that it found and, if present, its
+/// name for the construct that it expected.
 fn expectation(detail: &str) -> Option<(&str, Option<&str>)> {
     if let Some(token) = detail.strip_prefix("unknown ") {
         return Some((
@@ -226,14 +226,14 @@ fn expectation(detail: &str) -> Option<(&str, Option<&str>)> {
     })
 }
 
-/// What the parser expected.
+/// The construct that the parser expected.
 struct Wanted<'d> {
     name: &'d str,
     help: Option<&'static str>,
 }
 
 impl<'d> Wanted<'d> {
-    /// Returns what the parser expected, by its own name for it.
+    /// Returns the construct that the parser calls `name`.
     fn of(name: &'d str) -> Wanted<'d> {
         let (name, help) = match name {
             "identifier" => ("a name", None),

@@ -98,7 +98,7 @@ impl Tracked {
         }
     }
 
-    /// Returns a string with its writers, as far as these can be kept apart.
+    /// Returns a string with its writers, as far as these can be distinguished.
     pub(super) fn text(mut rope: Rope) -> Tracked {
         if !account::keep_runs(rope.runs.len()) {
             rope.forget();
@@ -214,7 +214,7 @@ impl Tracked {
         ValueText { text, runs }
     }
 
-    /// Returns `true` if the source form of a literal is this text, quotes aside.
+    /// Returns `true` if the source form of a literal is this text, ignoring quotes.
     fn is_written_as(&self, text: &str) -> bool {
         match self.value.as_str() {
             Some(own) => own == text,

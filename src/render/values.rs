@@ -1,5 +1,5 @@
-//! Walks over values, charged and bounded in depth; the errors for values that are not there, or no
-//! strings.
+//! Walks over values, with charged cost and bounded depth; also the errors for missing values, and
+//! for values that are not strings.
 
 use indexmap::IndexMap;
 use minijinja::value::{DynObject, Tuple, ValueKind};
@@ -80,7 +80,7 @@ fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
 ///
 /// # Errors
 ///
-/// If `depth` is more than values may have.
+/// Returns an error if `depth` exceeds the maximum depth of values.
 pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     match depth > MAX_DEPTH {
         true => Err(Refusal::new(

@@ -1,4 +1,4 @@
-//! How values are written: as text where a template emits them, and as JSON.
+//! Writes values: as text where a template emits them, and as JSON.
 
 use minijinja::value::{Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
@@ -75,7 +75,7 @@ fn json(value: &Tracked) -> Result<Rope, Error> {
     Ok(out.0)
 }
 
-/// Writes values as JSON.
+/// A JSON writer for values.
 struct JsonWriter(Rope);
 
 impl JsonWriter {

@@ -7,8 +7,8 @@
 //! and patches (<https://platform.openai.com/docs/guides/images-vision>), and for GPT-5.4 and later
 //! as measured in the same data set; Gemini's by tiles of 258 tokens
 //! (<https://ai.google.dev/gemini-api/docs/tokens>), and for Gemini 3 as measured in the same data
-//! set. No provider publishes how many tokens documents and audio have for their bytes, so these
-//! are guessed from the size.
+//! set. No provider publishes token counts for documents and audio, so these are estimated from the
+//! size in bytes.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -227,8 +227,8 @@ const RULES: [(&str, PictureRule); 21] = [
 /// The assumed bytes per page and tokens per page of a document.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The maximum length of Base64 that is decoded to find an image's size. The size comes after a
-/// thumbnail at the latest.
+/// The maximum length of Base64 that is decoded to find an image's size. At worst, the size comes
+/// after a thumbnail.
 const HEAD: usize = 256 * 1024;
 
 impl PictureRule {
@@ -365,8 +365,8 @@ fn size(data: &str) -> Option<Size> {
     })
 }
 
-/// Returns the length of audio in seconds. It is guessed from the number of bytes: 32 KB per second
-/// if the format is uncompressed, otherwise 16 KB.
+/// Returns the length of audio in seconds. It is estimated from the number of bytes: 32 KB per
+/// second if the format is uncompressed, otherwise 16 KB.
 fn seconds(bytes: u64, format: &str) -> u64 {
     let each = if format.contains("wav") {
         32_000

@@ -158,7 +158,7 @@ const UNREAD: [&str; 22] = [
 /// Members whose value a model reads as JSON, including the names in it.
 const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
 
-/// Counts the tokens of a body.
+/// A counter for the tokens of a body.
 pub(super) struct Counter<'c> {
     /// The function that counts the tokens of a string.
     pub(super) count: &'c dyn Fn(&str) -> u64,

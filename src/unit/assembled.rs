@@ -6,7 +6,8 @@ use super::members::{Member, Shared};
 use super::plan::Part;
 use crate::memory::Memory;
 
-/// Returns a member with its templates' output, given in order, in place.
+/// Returns a member with the output of its templates inserted; `given` contains the output in
+/// order.
 pub(super) fn assemble(part: &Part, given: Vec<Option<Member>>, memory: Option<&Memory>) -> Member {
     let memory = memory.filter(|_| given.iter().flatten().all(Member::is_shared));
     let value = part.value(&mut given.into_iter()).unwrap_or_default();

@@ -88,13 +88,13 @@ impl Body {
         self.prompt.as_ref()
     }
 
-    /// Returns the approximate number of bytes that only this body uses. A value that another agent
-    /// happens to share counts too, since the order of agents is unknown.
+    /// Returns the approximate number of bytes that only this body uses. This includes values that
+    /// another agent happens to share, because the order of agents is unknown.
     pub(crate) fn weight(&self) -> usize {
         self.weight + self.members.weight()
     }
 
-    /// Returns the body as it goes over the wire.
+    /// Returns the body in the compact form in which it is sent.
     pub fn compact(&self) -> String {
         self.value().to_string()
     }
@@ -114,7 +114,7 @@ impl PartialEq for Body {
 }
 
 impl Plan<'_> {
-    /// Makes the body of one request.
+    /// Builds the body of one request.
     ///
     /// # Errors
     ///
@@ -467,7 +467,7 @@ impl Plan<'_> {
     }
 }
 
-/// Asks for the tools of a body in a wire format, including the body's own.
+/// A [`Question`]: the tools of a body in a wire format, including the body's own.
 #[derive(PartialEq, Eq, Hash)]
 struct ToolsOf(Identity, WireFormat, Option<Identity>);
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A result with the units of work charged to every user of it. A user that finds it already
-/// computed pays too, so that the account does not depend on which thread came first.
+/// A result with the units of work charged to every user of it. Users that find it already computed
+/// are charged as well, so that the cost does not depend on which thread came first.
 #[derive(Debug, Clone)]
 pub(crate) struct Costed<T> {
     pub(crate) result: T,

@@ -25,7 +25,7 @@ const VALUE: u64 = 256;
 /// The cost factor for a template whose output is not JSON: the writers of its text are searched.
 const EXPLAINED: u64 = 9;
 
-/// Renders templates of a body.
+/// A renderer for the templates of a body.
 pub(super) struct Fragments<'a> {
     pub(super) sources: &'a Sources,
     pub(super) renderer: &'a Renderer<'a>,
@@ -42,7 +42,7 @@ pub(super) struct Output<V> {
     pub(super) value: V,
     /// The text without trailing commas, with its writers.
     pub(super) recording: Arc<Recording>,
-    /// `true` if the placeholder stands for the system prompt.
+    /// `true` if the placeholder represents the system prompt.
     pub(super) is_hollow: bool,
 }
 
@@ -60,7 +60,7 @@ impl<V> Output<V> {
 /// A fragment that several bodies share.
 type SharedFragment = Fragment<Arc<Shared>>;
 
-/// Asks for a template's output, with everything that it depends on.
+/// A [`Question`]: a template's output, with everything that it depends on.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(super) struct FragmentOf {
     pub(super) template: TemplateId,
@@ -92,7 +92,7 @@ impl Question for FragmentOf {
     }
 }
 
-/// Asks for a template's output for any system prompt. The output contains the placeholder.
+/// A [`Question`]: a template's output for any system prompt. The output contains the placeholder.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct HollowOf(pub(super) FragmentOf);
 
@@ -169,8 +169,8 @@ impl Fragments<'_> {
         })
     }
 
-    /// Returns the output of a template that only this agent uses; other templates may produce the
-    /// same.
+    /// Returns the output of a template that only this agent uses. Other templates may produce the
+    /// same value.
     pub(super) fn own(
         &self,
         template: TemplateId,
@@ -302,8 +302,8 @@ impl Fragments<'_> {
         }
     }
 
-    /// Returns the finding for text that is not JSON. The prompt's own writers do not matter:
-    /// whatever a prompt contains, the template that inserts it must make it JSON.
+    /// Returns the finding for text that is not JSON. The prompt's own writers do not matter: the
+    /// template that inserts a prompt must convert it to JSON, regardless of its content.
     fn not_json(
         &self,
         recording: &Recording,

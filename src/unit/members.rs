@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// Asks for the value of a string that a template wrote.
+/// A [`Question`]: the value of a string that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Arc<str>);
 
@@ -92,7 +92,7 @@ impl Question for ValueOf {
     }
 }
 
-/// The key under which the memory keeps whether a check accepts a value.
+/// A [`Question`]: whether a check accepts a value.
 #[derive(PartialEq, Eq, Hash)]
 struct IsAccepted(Identity, CheckId);
 
@@ -100,8 +100,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// Asks for a value with one more prompt-cache breakpoint. The answer is `None` if the value cannot
-/// have another one.
+/// A [`Question`]: a value with one more prompt-cache breakpoint. The answer is `None` if the value
+/// cannot have another one.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 
@@ -232,7 +232,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// The text is not JSON.
+    /// Returns an error if the text is not JSON.
     pub(super) fn of(
         text: &Arc<str>,
         memory: &Memory,

@@ -1,4 +1,4 @@
-//! The system prompt of a request, and the placeholder that stands for any prompt.
+//! The system prompt of a request, and the placeholder that represents any prompt.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::ops::{Deref, Range};
@@ -102,8 +102,8 @@ impl Hash for SystemPrompt {
 /// The system prompt of a request with its cost; `None` if it is blank.
 pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
-/// Asks for the system prompt of a conversation, with the agent's own part and the layer whose
-/// files that part can include.
+/// A [`Question`]: the system prompt of a conversation, with the agent's own part and the layer
+/// whose files that part can include.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PromptOf(
     pub(super) Identity,
@@ -187,7 +187,7 @@ impl KnownPrompts {
     }
 }
 
-/// A string that stands for any system prompt while a shared template is rendered.
+/// A string that represents any system prompt while a shared template is rendered.
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
     // Created once, since most strings that they search are short.
@@ -204,7 +204,7 @@ const MARKS: usize = 16;
 /// prompt unescaped does not parse.
 const EDGE: char = '\u{1}';
 
-/// Returns the text that stands for an agent's own system prompt in shared values.
+/// Returns the text that represents an agent's own system prompt in shared values.
 pub(crate) fn stand_in() -> &'static str {
     placeholder().as_str()
 }

@@ -81,7 +81,7 @@ pub enum Author {
     },
 }
 
-/// The location where something is written, for a finding.
+/// The location where a value is written, for a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Provenance {
     pub(crate) span: Span,
@@ -99,7 +99,7 @@ pub(crate) struct Provenance {
     /// The conversation value that a tag wrote as a part of a larger one, and whether the location
     /// is its key or its value.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
-    /// The first literals in the joined text that are elsewhere than the tag that wrote them.
+    /// The first literals in the joined text that are located outside the tag that wrote them.
     pub(crate) literals: Vec<Span>,
     /// `true` if the location itself is in the conversation: no template determines the value.
     pub(crate) is_in_data: bool,
@@ -134,7 +134,7 @@ impl Provenance {
     }
 }
 
-/// Finds the authors of the values in one body.
+/// The record of one body, which finds the authors of its values.
 pub(crate) struct Record<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
@@ -177,8 +177,8 @@ struct Text {
     tree: Tree,
 }
 
-/// Asks for the writer of a location in a template's output. The answer is the same for all agents:
-/// a mistake in a shared template appears in the bodies of all of them.
+/// A [`Question`]: the writer of a location in a template's output. The answer is the same for all
+/// agents: a mistake in a shared template appears in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -267,7 +267,8 @@ impl<'a> Record<'a> {
                     ..place
                 }
             }
-            // The key of a template's value is in the profile, whatever the template writes.
+            // The key of a template's value is in the profile, regardless of what the template
+            // writes.
             Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
                 Provenance::at(self.plan.literal(pointer, target, &self.splices))
             }

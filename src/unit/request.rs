@@ -1,5 +1,5 @@
-//! What one body is made for: a conversation in normal form, with its template data, the scope of
-//! the system prompt, and a model.
+//! The inputs for one body: a conversation in normal form, with its template data, the scope of the
+//! system prompt, and a model.
 
 use std::sync::{Arc, OnceLock};
 
@@ -70,7 +70,7 @@ impl NormalisedConversation {
         data.get_or_init(|| self.normal_form(api)).as_ref()
     }
 
-    /// Returns the template data in the API's own normal form; `None` if the common form serves.
+    /// Returns the template data in the API's own normal form; `None` if the common form suffices.
     fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
         let Task::Chat(history) = &self.conversation.task else {
             return None;

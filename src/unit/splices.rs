@@ -1,5 +1,5 @@
-//! The values in a body that templates rendered, and where they are: a location is found without
-//! going through all of them.
+//! The values in a body that templates rendered, and an index of their locations, which avoids a
+//! linear search.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;

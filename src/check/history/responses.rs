@@ -1,4 +1,4 @@
-//! Reads the `input` of the Responses API: text, or a list of items, some of which are messages.
+//! Reads the `input` of the Responses API: text, or a list of items, including messages.
 
 use serde_json::Value;
 

@@ -85,7 +85,7 @@ rules! {
 /// The maximum length of a value in a message, in characters.
 const SHOWN: usize = 60;
 
-/// The number of characters that are shown before the first different one.
+/// The number of characters that are shown before the first one that differs.
 const BEFORE: usize = 20;
 
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
@@ -128,7 +128,7 @@ pub(super) fn lookback_message(distance: usize) -> String {
 
 pub(super) const SETTING_HELP: &str = "keep the same value throughout a conversation: the server caches the messages for this value only";
 
-/// Returns a value for a message, starting a little before the first different byte.
+/// Formats a value for a message, starting a little before the first byte that differs.
 fn shown(value: &Value, from: Option<usize>) -> String {
     let (Some(text), Some(from)) = (value.as_str(), from) else {
         return format!("`{}`", cut(&value.to_string(), SHOWN));

@@ -26,7 +26,8 @@ pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
         .is_some_and(|parts| digest(parts) == *sent.digest)
 }
 
-/// Returns a digest of 128 bits. It need not be cryptographic, because a collision has no use.
+/// Returns a 128-bit digest. It need not be cryptographic, because nobody benefits from a
+/// collision.
 fn digest(parts: &[String]) -> String {
     let mut hasher = Sha256::new();
     // The parts are JSON, so none contains a line break.

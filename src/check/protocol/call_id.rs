@@ -40,7 +40,7 @@ body_rule! {
     }
 }
 
-/// A mistake in an ID; `is_sure` if it is certain that the server rejects the ID.
+/// A mistake in an ID. `is_sure` is `true` if the server certainly rejects the ID.
 struct Fault {
     message: String,
     is_sure: bool,

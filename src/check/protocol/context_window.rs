@@ -169,8 +169,8 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// Returns only the content of a value that every server reads. Most servers drop reasoning of
-/// earlier turns, and deferred tools are not loaded yet.
+/// Returns a copy of a value with only the content that every server reads. Most servers drop
+/// reasoning of earlier turns, and deferred tools are not loaded yet.
 fn read(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements

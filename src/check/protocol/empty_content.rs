@@ -279,7 +279,7 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
 }
 
 /// Reports blank text in messages for Claude that GitHub Copilot passes on to Anthropic. Messages
-/// with calls are left out: clients send them with empty text.
+/// with calls are exempt, because clients send them with empty text.
 fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let messages = subject.history().entries.iter().filter(|entry| {
         let is_of_client = is_asked(entry.role) || entry.role == Role::Assistant;

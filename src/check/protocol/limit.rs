@@ -40,8 +40,8 @@ struct Bound {
     servers: &'static [Server],
     member: &'static str,
     most: usize,
-    /// The length above which all sources agree on a rejection. A length between `most` and this
-    /// one is only a warning.
+    /// The length above which all sources agree that the API rejects the value. A length between
+    /// `most` and this one only causes a warning.
     surely: usize,
     what: &'static str,
 }

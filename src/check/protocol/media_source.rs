@@ -346,8 +346,8 @@ fn named_parts(parts: &[Value]) -> Vec<&str> {
 /// The maximum depth at which results are searched.
 const DEPTH: usize = 64;
 
-/// Reports each `$ref` in a function's result that does not name one of the result's media, because
-/// Gemini reads `$ref` as the name of one.
+/// Reports each `$ref` in a function's result that does not name one of the result's media. Gemini
+/// interprets every `$ref` there as such a name.
 fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &mut Found<'b>) {
     if depth > DEPTH {
         return;
@@ -690,7 +690,7 @@ fn is_local(uri: &str) -> bool {
         .any(|scheme| uri.starts_with(scheme))
 }
 
-/// Returns `true` if a media type stands for an office document or an archive.
+/// Returns `true` if a media type identifies an office document or an archive.
 fn is_office(media_type: &str) -> bool {
     media_type.starts_with("application/vnd.")
         || ["application/msword", "application/zip"].contains(&media_type)

@@ -58,8 +58,8 @@ pub(super) fn media_type(base64: &str) -> Option<&'static str> {
 /// The image types whose files always begin with a known signature.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Returns `true` if the declared type is one of these image types, but the data does not begin
-/// with the signature of that type.
+/// Returns `true` if the declared type is in `PICTURES`, but the data does not begin with that
+/// type's signature.
 pub(super) fn is_no(media_type: &str, base64: &str) -> bool {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4));
     let Some(bytes) = start.and_then(|start| LENIENT.decode(start).ok()) else {

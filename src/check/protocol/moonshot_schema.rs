@@ -1,5 +1,6 @@
 //! Checks of Moonshot's dialect of JSON Schema. Sources:
-//! <https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md> and the validator beside it.
+//! <https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md> and the validator in the same
+//! repository.
 
 use serde_json::Value;
 
@@ -77,7 +78,8 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Moonshot requires at least one of these keywords in the schema of a property.
+/// Keywords that define the type of a property. Moonshot requires at least one of them in the
+/// property's schema.
 const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Finds properties without a type.
@@ -174,7 +176,7 @@ fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
         return;
     };
     let is_repeated = |name: &&String| {
-        // A `type` next to `anyOf` is reported in any case.
+        // A `type` next to `anyOf` is always reported, by `moonshot_alternatives`.
         !MOONSHOT_NOTES.contains(&name.as_str())
             && !["type", "anyOf"].contains(&name.as_str())
             && branches
@@ -192,17 +194,17 @@ fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the schema that a reference into `$defs` or to the root leads to.
+/// Returns the target of a reference into `$defs` or to the root.
 fn target<'b>(root: &'b Value, reference: &str) -> Option<&'b Value> {
     let pointer = reference.strip_prefix('#')?;
     let is_known = pointer.is_empty() || pointer.starts_with("/$defs/");
     root.pointer(pointer).filter(|_| is_known)
 }
 
-/// The maximum number of schemas that are followed to find out if a value can be finite.
+/// The maximum number of schemas that are visited to determine whether a value can be finite.
 const MOST_FOLLOWED: usize = 1_000;
 
-/// Finds a schema that only an infinite value would fit. Moonshot's validator checks the root.
+/// Finds a schema that only an infinite value could match. Moonshot's validator checks the root.
 pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
     let mut recursion = Recursion {
         root,
@@ -220,7 +222,7 @@ pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Follows references to find out if every value of a schema would have to be infinite.
+/// A traversal of references that determines whether every value of a schema would be infinite.
 struct Recursion<'b> {
     root: &'b Value,
     /// The references that lead to the schema.

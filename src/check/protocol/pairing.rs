@@ -106,7 +106,7 @@ pub(super) struct Pairs<'b> {
 pub(super) struct MatchedCall<'b> {
     /// The index of the entry with the call.
     pub(super) entry: usize,
-    /// The call as it is in the body.
+    /// The call's value in the body.
     pub(super) value: &'b Value,
     /// The call as read from its value.
     pub(super) call: Call<'b>,
@@ -117,7 +117,7 @@ pub(super) struct MatchedCall<'b> {
 
 /// A result that matches no open call.
 pub(super) struct Stray<'b> {
-    /// The result as it is in the body.
+    /// The result's value in the body.
     pub(super) value: &'b Value,
     /// The result as read from its value.
     pub(super) result: Outcome<'b>,

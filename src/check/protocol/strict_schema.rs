@@ -300,7 +300,7 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// A strict schema must have at least one of these keywords.
+/// Keywords that declare a type. A strict schema must have at least one of them.
 const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
 /// Finds a schema that does not declare its type.

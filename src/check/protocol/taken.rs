@@ -1,12 +1,9 @@
 //! Finds the values of a member that a model accepts. Messages list these values, and advice
 //! proposes them.
+//!
 //! Several families may each allow some values of one member. A value is listed only if all of
 //! these families allow it and it causes no other finding in the same body. For example, the value
 //! `between_tools` of `thinking.type` is only possible with some efforts.
-//!
-//! Several families may each allow some values of one member. Only values that all of them allow,
-//! and that lead to no other finding in the same body, are listed: `between_tools` for
-//! `thinking.type`, for example, works with some efforts only.
 
 use serde_json::Value;
 

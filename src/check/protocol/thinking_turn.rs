@@ -329,7 +329,8 @@ fn is_of_assistant(item: &Value) -> bool {
 }
 
 /// Reports calls without the reasoning that led to them, if the model requires this reasoning.
-/// `name` is what the message `lacks`.
+/// `lacks` detects messages without the reasoning, and `name` is the reasoning's name in the
+/// finding.
 fn reasoned_calls<'b>(
     subject: &Subject<'b>,
     name: &str,

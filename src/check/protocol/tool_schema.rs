@@ -398,8 +398,8 @@ fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The keywords that llama.cpp makes a grammar of. A schema with none of them is rejected, unless it
-/// is empty.
+/// The keywords that llama.cpp can convert to a grammar. A schema with none of them is rejected,
+/// unless it is empty.
 const LLAMACPP_READS: [&str; 12] = [
     "$ref",
     "oneOf",

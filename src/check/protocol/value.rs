@@ -1,4 +1,4 @@
-//! Functions for reading values, which several rules use.
+//! Functions for reading values, shared by several rules.
 
 use serde_json::Value;
 

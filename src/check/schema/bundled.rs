@@ -22,7 +22,8 @@ pub(super) struct Bundled {
 /// A name in an extension file. The schema accepts the fields that the file lists under this name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extension<'t> {
-    /// Before the file, which is compared only if the names are equal.
+    /// The name. It precedes `file`, so that the derived comparison reads `file` only if the names
+    /// are equal.
     pub(super) name: &'t str,
     pub(super) file: &'t str,
 }

@@ -184,8 +184,8 @@ mod tests {
         cost(&Graph::of(&schema).expect("usable"), &value)
     }
 
-    /// Each level is reached in two ways: with each level of the value, the work doubles, but the
-    /// time for measuring it does not.
+    /// Each level is reached in two ways, so each level of the value doubles the work, but not the
+    /// time for measuring it.
     #[test]
     fn exponential_work_is_measured_in_linear_time() {
         let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});

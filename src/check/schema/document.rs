@@ -406,7 +406,7 @@ impl Document {
     }
 
     /// Returns a single mistake for a body whose mistakes cannot be found within the work limit.
-    /// The location is its first invalid member, if that is known.
+    /// Its location is the first invalid member, if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));

@@ -20,7 +20,7 @@ use crate::json::{Pointer, kind_of};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::WireFormat;
 
-/// The keyword that names the member by which a branch of a schema is selected.
+/// The keyword that names the member whose value selects a branch of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
 /// The keyword for the value that is assumed if this member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
@@ -132,7 +132,7 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// Collects the mistakes of a body, or of a part of a body.
+/// A collector of the mistakes in a body, or in a part of a body.
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
@@ -231,8 +231,8 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Explains a value in terms of the alternative that was meant. Returns `false` if nothing
-    /// shows which one was meant.
+    /// Explains a value in terms of the intended alternative. Returns `false` if nothing indicates
+    /// the intended one.
     pub(super) fn picked(
         &mut self,
         alternatives: Alternatives<'_>,
@@ -358,7 +358,7 @@ impl<'s> Explaining<'s> {
     }
 }
 
-/// Returns the fields if an object needs one of them. `None` unless each of its alternatives fails
+/// Returns the fields if an object needs one of them. Returns `None` unless each alternative fails
 /// only because one field is missing.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
     context
@@ -628,8 +628,8 @@ impl Alternatives<'_> {
         with_values.map(|(schema, values)| Branch { schema, values })
     }
 
-    /// Returns the value that the member should have: that of the only alternative which has all
-    /// other members of an object.
+    /// Returns the value that the member should have: the value of the only alternative that has
+    /// all other members of an object.
     fn of_shape(&self, schema: &Value, member: &str, found: &Value) -> Option<String> {
         let others: Vec<&String> = found
             .as_object()?

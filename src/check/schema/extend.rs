@@ -25,7 +25,7 @@ pub(crate) const REQUIRED: &str = "x-reqc-required";
 /// A key next to the fields of a location: fields of the schema that become unknown at this
 /// location.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
-/// A key next to the locations of an entry: the entries that it begins with.
+/// A key next to the locations of an entry: the entries that it extends.
 pub(crate) const BASE: &str = "x-reqc-base";
 /// All special keys next to the fields of a location.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
@@ -63,7 +63,7 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
     Ok(())
 }
 
-/// Returns the entries of these names, each after the entries that it begins with, without
+/// Returns the entries with these names, each after the entries that it extends, without
 /// duplicates.
 fn entries<'e>(extensions: &'e Value, wanted: &[String]) -> Vec<&'e Map<String, Value>> {
     let mut order: Vec<&str> = Vec::new();

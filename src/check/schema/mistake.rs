@@ -373,7 +373,7 @@ pub(super) fn few(names: &[String]) -> String {
 }
 
 /// Drops missing fields that are present with a misspelled name, because the misspelled name is
-/// already reported. No server ignores such a name: without it, a field that it requires is
+/// already reported. No server ignores such a misspelling, because a required field is then
 /// missing.
 pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     let misspelt: HashSet<Pointer> = mistakes.iter().filter_map(Mistake::meant).collect();

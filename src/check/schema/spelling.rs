@@ -37,7 +37,7 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
     for token in Pointer::parse(place).tokens() {
-        // A single value may stand for a list with one element.
+        // A single value may represent a list with one element.
         if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none())
         {
             continue;

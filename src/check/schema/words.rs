@@ -85,7 +85,7 @@ const ADVICE: [(&str, &str); 13] = [
 ];
 
 /// Returns advice for a value that does not match the pattern of its schema, if the pattern is one
-/// of the bundled schemas'. What the schema's description says beyond it is added.
+/// of the bundled schemas'. Adds further information from the schema's description.
 pub(super) fn advice(node: Option<&Value>) -> Option<String> {
     let node = node?;
     let pattern = node.get("pattern")?.as_str()?;
@@ -181,8 +181,8 @@ fn wants(name: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| wanted == name)
 }
 
-/// Describes how to convert an object to a string: to the only string in it, to an element of a
-/// list, or to JSON text if the schema mentions JSON.
+/// Describes what to write instead of an object where a string is required: the text of one of its
+/// members, a list that contains the object, or JSON text if the schema mentions JSON.
 fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node

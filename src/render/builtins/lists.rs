@@ -378,7 +378,7 @@ fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
         let part = attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
         keyed.push((Key::of(&part.value, with_case)?, element));
     }
-    // Integers mixed with floats are compared as floats, to have one order for all.
+    // Integers mixed with floats are compared as floats, so that one order applies to all of them.
     if keyed.iter().any(|(key, _)| matches!(key, Key::Float(_))) {
         keyed.iter_mut().for_each(|(key, _)| key.make_float());
     }

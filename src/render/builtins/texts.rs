@@ -137,7 +137,7 @@ pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (first, blank) = (first.unwrap_or(false), blank.unwrap_or(false));
     let lines = text.0.lines().count();
     account::read(text.0.len())?;
-    // Each line becomes pieces of its own.
+    // Each line becomes a separate group of pieces.
     account::list(lines)?;
     account::make(text.0.len() + lines * width as usize)?;
     let value = native.arguments.get(0);
@@ -225,8 +225,8 @@ fn listed<'t>(
     let (mut cutter, mut from, mut elements) = (Cutter::new(whole.slice()), 0, Vec::new());
     for part in parts {
         account::charge(account::ELEMENT)?;
-        // Each part belongs to the remaining text: its next occurrence is its origin, or has the
-        // same text.
+        // Each part occurs in the remaining text. Its next occurrence is its origin, or at least
+        // has the same text.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
         elements.push(Tracked::text(cutter.part(start..from)));

@@ -1,5 +1,5 @@
-//! Notes the names that a render sets, and those that it looks up without having set them: its
-//! output depends only on the latter.
+//! Notes the names that a render sets, and those that it looks up without having set them. Its
+//! output depends only on the looked-up names.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
 use crate::diag::{did_you_mean, listed};
 
-/// The nesting levels that a macro counts as.
+/// The number of nesting levels that a macro counts as.
 const MACRO_DEPTH: usize = 4;
 
 /// A declared macro.

@@ -74,14 +74,14 @@ impl Source {
     }
 }
 
-/// How a render ended.
+/// The outcome of a render.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
     Text(String),
     Failed(Failed),
 }
 
-/// Where a render failed.
+/// The failure of a render: the kind of error, its location and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Failed {
     kind: ErrorKind,
@@ -129,7 +129,7 @@ fn trees(sources: &[Source], dialect: Dialect) -> Result<Trees, Error> {
     Ok(Trees(trees))
 }
 
-/// Templates that both can run.
+/// Templates that both the engine and the evaluator can run.
 struct Both {
     sources: Vec<Source>,
     environment: Environment<'static>,

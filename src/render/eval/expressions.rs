@@ -308,8 +308,8 @@ fn missing(at: Place) -> Tracked {
     Tracked::missing(Absent::value(at))
 }
 
-/// Returns an undefined value that was looked up. One that counts as nothing keeps that property
-/// inside a list or an object.
+/// Returns an undefined value that was looked up. A value that counts as nothing still does so if
+/// it comes from a list or an object.
 fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     match origin {
         Origin::Nothing => Tracked::nothing(),

@@ -19,7 +19,7 @@ pub(in super::super) struct Failure(Box<Failed>);
 /// The parts of a failure.
 #[derive(Debug)]
 pub(in super::super) struct Failed {
-    /// The error of the previous attempt.
+    /// The error that caused the failure.
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,

@@ -16,7 +16,7 @@ pub(in super::super) struct Hole<'h> {
 }
 
 impl<'h> Hole<'h> {
-    /// Returns a watch for values that contain the text that a search finds.
+    /// Returns a watch for values that contain the placeholder.
     pub(in super::super) fn new(placeholder: &'h memmem::Finder<'h>) -> Hole<'h> {
         Hole {
             placeholder,
@@ -36,8 +36,7 @@ impl Watch for Hole<'_> {
     }
 }
 
-/// Returns `true` if a value, or a value inside it, is a string in which a search finds another
-/// one.
+/// Returns `true` if a value, or a value inside it, is a string that contains `text`.
 fn holds(value: &Value, text: &memmem::Finder<'_>, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
         return text.find(found.as_bytes()).is_some();

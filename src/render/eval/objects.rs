@@ -1,4 +1,4 @@
-//! The objects of a render that runs: macros and loops.
+//! The objects that exist only while a render runs: macros and loops.
 
 use std::fmt;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::repo::Dialect;
 pub(super) struct Tags {
     /// The range of each tag, braces included, by the offset of its keyword.
     ranges: BTreeMap<usize, Range<usize>>,
-    /// The `else` tag of each `if` and `for`, by the offset of the latter's keyword.
+    /// The `else` tag of each `if` and `for`, by the offset of the `if` or `for` keyword.
     elses: HashMap<usize, Range<usize>>,
     /// The offset of the keyword of each `elif`.
     elifs: HashSet<usize>,

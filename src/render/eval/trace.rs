@@ -152,7 +152,7 @@ impl Trace {
     }
 
     /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins;
-    /// returns its output. The template `gave` it some variables.
+    /// returns its output. `gave` contains the variables that the template passed to it.
     pub(super) fn adopt(&mut self, step: Step, partial: &Traced, gave: &[Given]) -> Rope {
         let Traced { rope, trace } = partial;
         self.entered(step);
@@ -221,14 +221,14 @@ impl Given {
     }
 }
 
-/// A variable that a template gave to a partial, whose parts are found by offset.
+/// A variable that a template passed to a partial, whose parts are found by offset.
 struct GivenValue<'g> {
     given: &'g Given,
     /// The text, if the value is one.
     text: Option<Indexed<'g>>,
 }
 
-/// The variables that a template gave to a partial, with their writers.
+/// The variables that a template passed to a partial, with their writers.
 struct GivenValues<'g>(Vec<GivenValue<'g>>);
 
 impl<'g> GivenValues<'g> {
@@ -258,7 +258,7 @@ impl Values for GivenValues<'_> {
         match whole {
             Some(whole) => Some(whole.part(range)),
             None if range.start == 0 => Some(given.value.rope(text)),
-            // Of other values, only the beginning has writers.
+            // For other values, writers are known only for text that starts at the beginning.
             None => Some(Rope::default()),
         }
     }

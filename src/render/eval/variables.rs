@@ -191,8 +191,8 @@ impl<'e> Variables<'e> {
         Some(id)
     }
 
-    /// Takes the captured variables of the innermost scope; [`Variables::give_closure`] restores
-    /// them.
+    /// Removes and returns the captured variables of the innermost scope;
+    /// [`Variables::give_closure`] restores them.
     pub(super) fn take_closure(&mut self) -> Option<ClosureId> {
         self.scopes
             .last_mut()

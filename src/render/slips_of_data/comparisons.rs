@@ -1,4 +1,4 @@
-//! Comparisons of a value with a word that it never is: `message.role == "asistant"`.
+//! Comparisons of a value with a word that it never equals: `message.role == "asistant"`.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::conversation::words_of;
 use crate::diag::nearest;
 use crate::render::parts::{self, literal_name, range};
 
-/// A comparison with a word that the member of an object never is.
+/// A comparison with a word that the member of an object never equals.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) struct NeverEqual {
     /// The location of the word in the template.

@@ -332,8 +332,8 @@ fn meant(schema: &Value) -> Value {
     }
 }
 
-/// Returns the values that stand for a value in strict mode. Properties that the schema requires,
-/// but that are absent in the value, are `null` there.
+/// Returns the values that represent a value in strict mode. Required properties that are absent in
+/// the value are `null` there.
 fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Value> {
     let Some(depth) = depth.checked_sub(1) else {
         return vec![value.clone()];

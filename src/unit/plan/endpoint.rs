@@ -1,4 +1,4 @@
-//! The endpoint of a profile: whether the server of its provider instance answers it.
+//! Checks whether the server of a profile's provider instance supports the profile's endpoint.
 
 use crate::diag::{Diagnostic, is_misspelling};
 use crate::provider::{
@@ -7,8 +7,8 @@ use crate::provider::{
 use crate::repo::Instance;
 use crate::source::{Span, Spanned};
 
-/// Returns the finding for an endpoint that cannot be right. `named` is the location that names the
-/// instance.
+/// Returns the finding for an endpoint that is certainly wrong. `named` is the location that names
+/// the instance.
 pub(super) fn wrong(
     instance: &Instance,
     api: ClientApi,
@@ -146,7 +146,7 @@ fn elsewhere(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic
     Some(finding.help(help))
 }
 
-/// Returns the finding for a placeholder other than `${MODEL}`, which would be sent as it is.
+/// Returns the finding for a placeholder other than `${MODEL}`, which would be sent unchanged.
 fn unfilled(endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let rest = endpoint.value.replace(MODEL_PLACEHOLDER, "");
     let placeholder = &rest[rest.find(['{', '<', '$'])?..];

@@ -203,7 +203,7 @@ impl Generator {
         all[self.rng.usize(..all.len())]
     }
 
-    /// Returns one that can be evaluated; in a wild template, any.
+    /// Returns one of the `tame` strings or, in a wild template, sometimes one of the `wild` ones.
     fn one_of<'t>(&mut self, tame: &[&'t str], wild: &[&'t str]) -> &'t str {
         if self.is_odd(3) {
             self.one(wild)
@@ -244,8 +244,8 @@ impl Generator {
         )
     }
 
-    /// Macros, and variables that can be imported. No macro calls another: they would call each
-    /// other endlessly.
+    /// Returns macros, and variables that can be imported. No macro calls another, because they
+    /// would call each other endlessly.
     fn library(&mut self) -> String {
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (false, true);
@@ -761,7 +761,7 @@ impl Generator {
         }
     }
 
-    /// Blocks have unique names, and are not in macros.
+    /// Returns a block with a unique name. In a macro, returns another statement instead.
     fn block(&mut self, around: Around) -> String {
         if self.in_macro {
             return self.written(around);
@@ -1139,7 +1139,8 @@ impl Generator {
         }
     }
 
-    /// Steps are positive: with negative ones, only the evaluator slices as Python does.
+    /// Returns the bounds of a slice. Steps are positive: with negative ones, only the evaluator
+    /// slices as Python does.
     fn bounds(&mut self, depth: usize) -> String {
         let (start, end) = (self.bound(depth), self.bound(depth));
         let step = self.one_of(&["", "1", "2", "n", "none"], &["0", "t", "9"]);
@@ -1159,7 +1160,7 @@ impl Generator {
         }
     }
 
-    /// Arguments of macros with the parameters `x`, `y` and `z`.
+    /// Returns arguments for macros with the parameters `x`, `y` and `z`.
     fn arguments(&mut self, depth: usize) -> String {
         let (one, other) = (self.expr(Kind::Any, depth), self.expr(Kind::Text, depth));
         match self.rng.usize(..if self.is_wild { 12 } else { 8 }) {

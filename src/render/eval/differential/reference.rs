@@ -24,15 +24,15 @@ use crate::repo::Dialect;
 /// The name of the function that iterates over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
 
-/// More than a template needs that the evaluator runs within its steps: the engine may enter an
-/// endless loop.
+/// The engine's fuel: more than any template needs that the evaluator can run within its steps. The
+/// engine needs a limit, because it may enter an endless loop.
 const FUEL: u64 = 5_000_000;
 
 /// Returns the engine with the templates of a run.
 ///
 /// # Errors
 ///
-/// If one of them does not parse.
+/// Returns an error if one of them does not parse.
 pub(super) fn environment(
     templates: &[Source],
     dialect: Dialect,

@@ -1,8 +1,8 @@
-//! Makes a difference small enough to read, by leaving out whatever is not needed.
+//! Makes a difference small enough to read, by removing everything that is not needed.
 
 use super::Source;
 
-/// The maximum number of times that something is left out.
+/// The maximum number of attempts to leave something out.
 const MOST_TRIES: usize = 1_500;
 
 /// Removes tags, strings and lines, one by one and in pairs, as long as the templates still differ.
@@ -24,7 +24,7 @@ struct Shrink<D> {
 }
 
 impl<D: Fn(&[Source]) -> bool> Shrink<D> {
-    /// Leaves something out of each template; returns whether it could.
+    /// Leaves something out of each template; returns `true` if that was possible.
     fn is_smaller(&mut self) -> bool {
         let mut is_smaller = false;
         for index in 0..self.sources.len() {

@@ -197,8 +197,8 @@ fn compare_repository(
     }
 }
 
-/// Adds a template if both can parse it, and it calls no loop where the checks reject that: the
-/// engine would continue anywhere.
+/// Adds a template if both can parse it, and if it does not call a loop where the checks reject
+/// such a call: after one, the engine would continue in an arbitrary place.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {
