@@ -167,7 +167,7 @@ fn one_name_of_archives() {
 fn one_version_of_rust() {
     let rust = env!("CARGO_PKG_RUST_VERSION");
     assert!(document("Containerfile").contains(&format!("FROM rust:{rust}-alpine AS build\n")));
-    assert!(document("docs/install.md").contains(&format!("The Rust toolchain, {rust} or newer")));
+    assert!(document("docs/install.md").contains(&format!("the Rust toolchain ({rust} or newer)")));
 }
 
 /// The target triples that a string contains.
