@@ -2,8 +2,8 @@
 //! match patterns.
 //!
 //! Input: one [`World`] per layer. Output: a [`Repo`] in which every source file is read and
-//! registered in a stable order. This module knows where files belong, and which names are in use.
-//! It does not merge profiles or read templates.
+//! registered in a stable order. This module determines where files belong, and which names are in
+//! use. It does not merge profiles or read templates.
 
 pub(crate) mod address;
 mod fields;
@@ -133,7 +133,7 @@ pub struct Repo {
     unlisted_partials: Vec<String>,
 }
 
-/// The state of a partial to which an include refers.
+/// The state of an included partial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialState {
     /// The partial was read.

@@ -163,8 +163,8 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
 /// Finds the root of the agent repository that contains a folder: the folder itself if it looks
 /// like a root, or else the nearest parent folder that does. The search ends at the first folder
 /// that contains a `reqc.toml` or a `.git`, because anything above it belongs to another project.
-/// If nothing is found, if no folder up to the root of the disk contains either, or if the user
-/// `named` the folder, the folder itself is the root.
+/// The folder itself is also the root if the search finds nothing, if no folder up to the root of
+/// the disk contains a `reqc.toml` or a `.git`, or if the user `named` the folder.
 ///
 /// # Errors
 ///

@@ -50,8 +50,8 @@ use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
 
-/// The name of the setting of a body that asks the server to cache the whole body, without a
-/// breakpoint in any block.
+/// The name of the body setting that asks the server to cache the whole body without breakpoints in
+/// its blocks.
 const WHOLE: &str = "cache_control";
 
 /// The maximum number of transcripts that are open at the same time.
@@ -202,7 +202,7 @@ impl<'c> Traffic<'c> {
         self.take(taken, &place);
     }
 
-    /// Reads lines of text, some of which may contain a request in their own form.
+    /// Reads text line by line, because individual lines may contain a request.
     fn text(&mut self, file: &Arc<str>, text: &str) {
         let mut is_found = false;
         for (at, line) in text

@@ -103,10 +103,10 @@ pub struct Extension {
 /// The dialect of a repository's templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// Jinja. Spellings of the other engine are accepted, too.
+    /// Jinja. Inja's spellings are accepted, too.
     #[default]
     Jinja,
-    /// The semantics of the other engine, wherever the two differ silently.
+    /// Inja's semantics, wherever the two engines differ silently.
     Inja,
 }
 

@@ -103,7 +103,7 @@ pub struct Family {
     pub name: Spanned<Arc<str>>,
     /// The patterns for model names in the family.
     pub models: Vec<ModelPattern>,
-    /// The patterns for model names that are excluded again.
+    /// The patterns for model names that are excluded from the family.
     pub except: Vec<ModelPattern>,
     /// The wire formats for which the facts are valid.
     pub wires: Vec<Spanned<Arc<str>>>,

@@ -15,7 +15,7 @@ pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
-    /// The part of headers before the names of the tables in this one: `family.`.
+    /// The prefix for the headers of inner tables in messages, such as `family.`.
     above: &'static str,
     /// Known keys that are misspelled, each with the index of its entry.
     misspelt: Vec<(&'static str, usize)>,
@@ -82,7 +82,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Sets the part of headers before the names of the tables in this one: `family.`.
+    /// Sets the prefix for the headers of inner tables in messages, such as `family.`.
     #[must_use]
     pub(crate) fn below(self, above: &'static str) -> Reader<'t, 'f> {
         Reader { above, ..self }
@@ -315,13 +315,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Returns `true` if findings were added since there were `before` of them.
+    /// Returns `true` if there are now more than `before` findings.
     pub(crate) fn found_more_than(&self, before: usize) -> bool {
         self.findings.len() > before
     }
 
-    /// Returns `true` if, since there were `before` findings, one was added that cannot be lowered,
-    /// so the values read are not the intended ones.
+    /// Returns `true` if any finding after the first `before` makes the values that were read
+    /// unusable.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// The conditions on a file and a project. Every dimension must accept them. A dimension accepts if
-/// one of its patterns matches, or if it has no patterns.
+/// The conditions that a file and its project must meet in every dimension. A dimension accepts
+/// them if one of its patterns matches, or if it has no patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     files: Vec<Pattern>,

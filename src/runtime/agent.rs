@@ -146,7 +146,7 @@ pub(super) struct Made {
     pub(super) prompt: Option<Arc<str>>,
     /// The digest of the request, if the model may bind thinking in its answer to the request.
     pub(super) sent: Option<Sent>,
-    /// `true` if the request still begins with the text on which thinking in the history depends.
+    /// `true` if the request still begins with the text to which thinking in the history is bound.
     pub(super) is_bound: bool,
     /// The estimated number of tokens.
     pub(super) tokens: u64,
@@ -413,7 +413,7 @@ impl Agent {
         Live::new(&self.compiler, &plan).context_window(model)
     }
 
-    /// Compiles a body once and returns it with its findings, in place of separate calls of
+    /// Compiles a body once and returns it with its findings, instead of in separate calls to
     /// [`Agent::compile`] and [`Agent::findings`]. If a session of this agent sends the same
     /// request next, it reuses the result. Conversely, this method reuses the result of
     /// [`SessionStart::preview`](super::SessionStart::preview).
@@ -518,7 +518,8 @@ impl Agent {
     }
 
     /// Renders the agent's surroundings. Returns `None` if the profile has no `surroundings` or is
-    /// for completions. If it is `Some`, even an empty string, attached files also become messages.
+    /// for completions. If the result is `Some`, even with an empty string, attached files also
+    /// become messages.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! Prepares answers of completion and refactoring agents for insertion into a file.
 //!
 //! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
-//! use a different indentation from that of the replaced code. This module receives an answer and
-//! the host's knowledge of the location where it goes, and returns the code. It removes nothing on
-//! mere suspicion: an answer without fences and echoes is returned byte for byte. The history keeps
-//! the model's original text.
+//! indent it differently from the code that it replaces. Given an answer and the place where the
+//! host will insert it, this module returns the code. It removes nothing on mere suspicion: an
+//! answer without fences and echoes is returned byte for byte. The history keeps the model's
+//! original text.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl<'l> Fence<'l> {
     }
 }
 
-/// A block of code, given by the offsets in the answer of its lines and of the surrounding text.
+/// A block of code. Its lines and the text around them are given by their offsets in the answer.
 struct FencedBlock {
     before: usize,
     start: usize,

@@ -158,10 +158,10 @@ impl AutoCompression {
 }
 
 impl Session {
-    /// Lets an agent write a summary of the history, and continues with the summary in its place.
-    /// The returned run belongs to the other agent: its text is the summary, and its usage and cost
-    /// are added to those of this session. For the parts that are kept, the treatment of thinking,
-    /// images, calls and items, and the entries in the log, see “Summaries” in `docs/sessions.md`.
+    /// Has an agent summarise the history, and continues with the summary in its place. The
+    /// returned run belongs to the other agent: its text is the summary, and its usage and cost are
+    /// added to those of this session. “Summaries” in `docs/sessions.md` describes which parts are
+    /// kept, how thinking, images, calls and items are treated, and what is logged.
     ///
     /// Fails with [`Category::Config`](super::Category::Config) if there is nothing to compress,
     /// and with the agent's error if its request fails. A failed or cancelled compression leaves

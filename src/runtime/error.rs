@@ -19,8 +19,8 @@ pub struct Error {
     pub detail: Option<String>,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// `true` if the same request may succeed later. Not all such requests are retried
-    /// automatically: after an answer has begun, none is.
+    /// `true` if the same request may succeed later. Not every such request is retried
+    /// automatically: once an answer has begun, its request is never retried.
     pub retryable: bool,
     /// The delay that the provider asks for before a retry, if any.
     pub retry_after: Option<Duration>,

@@ -20,13 +20,13 @@ pub(crate) use json::named;
 pub enum Event {
     /// A user message was added to the history.
     Message(Message),
-    /// A typed item was added to the history, either by the host or by the session, which informs
-    /// the model about an interruption.
+    /// A typed item was added to the history, either by the host, or by the session to inform the
+    /// model about an interruption.
     Item(Item),
-    /// The system prompt and tools were renewed. The possible reasons are that the host renewed or
-    /// changed them, that the agent now produces a different string to which thinking is bound, or
-    /// that an older version wrote the log and did not record that text. For APIs that bind
-    /// thinking to the messages before it, thinking in earlier messages is omitted from now on.
+    /// The system prompt and tools were renewed, for one of these reasons: the host renewed or
+    /// changed them; the text to which thinking is bound has changed; or the log was written by an
+    /// older version, which did not record that text. For APIs that bind thinking to the messages
+    /// before it, thinking in earlier messages is omitted from now on.
     Renewed,
     /// A summary replaced the beginning of the history. For APIs that bind thinking to the messages
     /// before it, thinking in the remaining messages is omitted from now on.
@@ -35,7 +35,7 @@ pub enum Event {
         messages: usize,
         /// The exact text that the model sees instead.
         summary: Arc<str>,
-        /// The tokens that writing the summary used.
+        /// The tokens used to write the summary.
         usage: Usage,
     },
     /// A request is about to be sent.
@@ -105,8 +105,8 @@ pub enum Event {
         /// The error of the previous attempt.
         error: Error,
     },
-    /// A part of the answer was not kept; contains one phrase, for example about a second choice or
-    /// a part that the decoder does not recognise. Each is reported once per request.
+    /// A part of the answer was not kept, for example a second choice or a part that the decoder
+    /// does not recognise. Contains one phrase; each phrase is reported once per request.
     Warning(String),
     /// The model or a provider filter refused to answer. Contains the provider's reason. The
     /// partial answer stays in the history and is marked;

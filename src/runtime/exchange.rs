@@ -31,20 +31,20 @@ pub(super) struct Exchange {
     pub(super) has_begun: bool,
     /// `true` if the model began to call a tool.
     pub(super) calls_begun: bool,
-    /// The way in which the round ended.
+    /// The way the round ended.
     pub(super) ended: Ended,
     /// The wire format of the request.
     pub(super) wire: WireFormat,
 }
 
-/// The way in which a round ended.
+/// The way a round ended.
 pub(super) enum Ended {
     Complete(StopReason),
     Broken(Error),
     Cancelled,
 }
 
-/// The context in which a round runs, apart from its request.
+/// Everything that a round needs apart from its request.
 pub(super) struct RoundContext<'a> {
     pub(super) transport: &'a Transport,
     pub(super) emitter: &'a Emitter,
@@ -121,8 +121,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Sends the request, and retries until an answer begins or no retry is left that could
-    /// succeed.
+    /// Sends the request, and retries it until an answer begins or no further retry could succeed.
     async fn connect(&self, request: &Compiled) -> Result<Response<HttpBody>, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {

@@ -260,11 +260,11 @@ fn meaning(status: u16) -> Meaning {
     }
 }
 
-/// Returns the meaning of an error type, compared only by its letters and digits: that of the first
-/// family whose keyword occurs in the type. Sources of types: the error pages of Anthropic and
-/// OpenAI and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API
-/// document, `DashScope`'s error codes, llama.cpp's `format_error_response`, the classes of `vLLM`
-/// and `LiteLLM`.
+/// Returns the meaning of an error type: that of the first family whose keyword occurs in the type.
+/// Only letters and digits are compared. Sources of types: the error pages of Anthropic and OpenAI
+/// and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document,
+/// `DashScope`'s error codes, llama.cpp's `format_error_response`, the classes of `vLLM` and
+/// `LiteLLM`.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     let letters: String = kind
         .chars()

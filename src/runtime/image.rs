@@ -5,17 +5,17 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::conversation::Image;
 
-/// The maximum size of an image to send, in bytes before base64. Anthropic accepts 5 MB, OpenAI and
-/// Gemini up to 20 MB per request.
+/// The maximum size of an image to send, in bytes before base64 encoding. Anthropic accepts 5 MB,
+/// OpenAI and Gemini up to 20 MB per request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
-/// Returns `true` if an image is named by a URL that providers download themselves.
+/// Returns `true` if the source of an image is a URL that providers download themselves.
 pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Returns `true` if an image is named by a URL that providers do not download. Check first that
-/// there is no file with this name, because file names may contain colons.
+/// Returns `true` if the source of an image is a URL that providers do not download. Check first
+/// that there is no file with this name, because file names may contain colons.
 pub fn is_other_url(source: &str) -> bool {
     source.starts_with("data:")
         || source
@@ -36,8 +36,8 @@ pub fn at_url(url: &str) -> Image {
     }
 }
 
-/// Returns the image in some bytes; `None` unless their format is accepted by providers: PNG, JPEG,
-/// GIF or WebP.
+/// Returns an image with these bytes; `None` unless providers accept its format: PNG, JPEG, GIF or
+/// WebP.
 pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     let media_type = sniff(bytes)?;
     Some(Image {

@@ -112,7 +112,7 @@ impl Redactor {
         clean
     }
 
-    /// Returns the text that is still held back at the end of a string in pieces.
+    /// Returns the text that is still held back after the last piece of a string.
     pub(super) fn last(&self, flow: &mut Flow) -> String {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
@@ -137,8 +137,8 @@ impl Redactor {
         (clean, "")
     }
 
-    /// Returns text that was held back. At its end, at least `telling` matching characters are
-    /// treated as a truncated key.
+    /// Returns text that was held back. If it ends with at least the first `telling`
+    /// characters of a key, these are treated as a truncated key.
     fn remainder(&self, text: &str, telling: usize) -> String {
         let mut clean = String::new();
         let mut rest = text;

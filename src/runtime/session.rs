@@ -217,8 +217,8 @@ impl Session {
     /// Sets the maximum number of tools from one answer that run at the same time,
     /// [`TOOLS_AT_ONCE`] by default. With 1 or 0, they run one after another. Tools start in the
     /// order of the model's calls, and the model gets their results in that order; events report
-    /// each result as soon as it is available. Takes effect with the next answer, also with hooks.
-    /// In addition, a tool may have to run alone
+    /// each result as soon as it is available. Takes effect with the next answer, with or without
+    /// hooks. In addition, a tool may have to run alone
     /// ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)).
     pub fn set_tools_at_once(&self, most: usize) {
         self.shared.tools_at_once.store(most, Ordering::Relaxed);
@@ -229,7 +229,8 @@ impl Session {
     /// [`TransportOptions`](super::TransportOptions) apply to each answer. A run that exceeds the
     /// limit fails with [`Category::Timeout`](super::Category::Timeout). A partial answer is kept
     /// and marked, and finished tools keep their results; the other tools are stopped, which may
-    /// take another second. Takes effect for runs that start after this call, also with hooks.
+    /// take another second. Takes effect for runs that start after this call, with or without
+    /// hooks.
     pub fn set_run_timeout(&self, timeout: Option<Duration>) {
         *lock(&self.shared.run_timeout) = timeout;
     }
@@ -295,8 +296,8 @@ impl Session {
     }
 
     /// Removes the last messages and items from the history, for example a refused question and its
-    /// partial answer, because a provider keeps refusing while the question is in the history. The
-    /// log keeps the removed messages.
+    /// partial answer: a provider keeps refusing as long as the question is in the history. The log
+    /// keeps the removed messages.
     ///
     /// # Errors
     ///

@@ -55,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// The way in which an answer is divided into JSON values.
+/// The way an answer is divided into JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `text/event-stream`.
@@ -94,7 +94,7 @@ pub struct Source {
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The prefix of IDs for calls to which the provider gives none, such as `call_3_`; unique in a
+    /// The prefix of IDs for calls without an ID from the provider, such as `call_3_`; unique in a
     /// history.
     pub id_prefix: String,
 }
@@ -122,7 +122,7 @@ pub struct Decoder {
     head: Vec<u8>,
     /// `true` if at least one value of the wire format was received.
     begun: bool,
-    /// The first JSON value that is not of the wire format, if no other value preceded it.
+    /// The first JSON value that is not in the wire format, if no other value preceded it.
     foreign: Option<Value>,
     /// `true` if the connection ended in the middle of a JSON value.
     cut: bool,

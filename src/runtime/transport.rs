@@ -95,7 +95,7 @@ pub struct Transport {
 /// An error before the first byte of an answer, with the delay that the server asks for, if any.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// `true` if a retry is worthwhile, because it may succeed, and would fail quickly otherwise.
+    /// `true` if a retry is worthwhile: it may succeed, and if not, it fails quickly.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
@@ -164,8 +164,8 @@ impl Transport {
     /// Replaces the transport's own client with one from the host: a [`ReqwestClient`] that the
     /// host configures, or any other implementation, for example in memory. Retries and the limits
     /// of time and size still apply, except for the connection timeout, which is up to the client.
-    /// Permission for requests is checked before, as always: see [`trust`](super::trust). MCP
-    /// servers are still accessed with the transport's own clients.
+    /// As always, permission for requests must be checked beforehand: see [`trust`](super::trust).
+    /// MCP servers are still accessed with the transport's own clients.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
         self.client = client;

@@ -22,7 +22,7 @@ use crate::world::{
 /// A folder on disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// The canonical path, in which no links are left.
+    /// The canonical path, with all links resolved.
     root: PathBuf,
     /// A file that may be read although it is hidden, because the user named it.
     named: Option<String>,

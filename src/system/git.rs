@@ -81,7 +81,7 @@ fn commit(rev: &str, stand_in: &StandIn) -> Result<String, AccessError> {
 }
 
 fn no_commit(rev: &str, why: &AccessError) -> AccessError {
-    // git's own words for a name that it does not know.
+    // This is git's message for an unknown name.
     let why = match why.to_string() {
         said if said.ends_with("Needed a single revision") => {
             "git knows no branch, tag or commit with this name".to_owned()

@@ -147,7 +147,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
             )
             .into());
         }
-        // Some file systems do not support locks. Then, it is up to the user not to open a file
+        // Some file systems do not support locks. There, the user must take care not to open a file
         // twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
             return Err(format!("`{shown}` cannot be locked: {}", words(&error)).into());
@@ -208,8 +208,7 @@ fn sync_folder(path: &Path) {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        // What matters are the lines themselves, so ignore a file system that does not support
-        // this.
+        // Only the lines themselves matter, so ignore a file system that does not support this.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }

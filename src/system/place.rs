@@ -1,4 +1,4 @@
-//! Checks whether paths named by the user may be written or read.
+//! Checks whether paths specified by the user may be written or read.
 
 use std::fs;
 use std::path::{Path, PathBuf};

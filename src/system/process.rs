@@ -27,11 +27,11 @@ enum Input {
     Stream,
 }
 
-/// The maximum size of a program file in a repository that can be trusted, in bytes.
+/// The maximum size of a repository file whose content becomes part of a grant, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How long pipes may stay open after the program has ended. A process that left the program's
-/// group may still hold them.
+/// The time that pipes may stay open after the program has ended, because a process that left the
+/// program's group may still hold them.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The time that a supervisor has to end all processes.

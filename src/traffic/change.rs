@@ -375,7 +375,8 @@ fn hashes_of_prompt(pieces: &[Piece]) -> Vec<u64> {
     pieces.map(|piece| piece.hash).collect()
 }
 
-/// Returns `true` if a prompt and tools are so short that they may appear and disappear.
+/// Returns `true` if the prompt and tools are so small that they may be added or dropped during a
+/// conversation.
 fn is_small(pieces: &[Piece]) -> bool {
     pieces.iter().map(|piece| piece.tokens).sum::<u64>() < 64
 }

@@ -34,13 +34,12 @@ const MOST_POISON: usize = 20;
 /// The maximum number of poisoned messages that are collected.
 const MOST_COLLECTED: usize = 500;
 
-/// The shortest prefix that servers cache, in tokens, if the model's own is unknown. Source:
-/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
+/// The minimum length of a prefix that servers cache, in tokens, if that of the model is unknown.
+/// Source: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
 /// <https://platform.openai.com/docs/guides/prompt-caching>.
 const SHORTEST_CACHED: u64 = 1024;
 
-/// The minimum number of cached tokens that must have been predicted before a missing cache hit is
-/// reported.
+/// The minimum number of predicted cached tokens for which a missing cache hit is reported.
 const LEAST_PREDICTED: u64 = 2048;
 
 /// A conversation that later requests may continue.
@@ -405,8 +404,8 @@ impl Conversation {
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Returns the loss caused by a change of the prefix, which includes everything after the
-    /// change, or the reason there is none.
+    /// Returns the loss caused by a change of the prefix, which is everything after the change. If
+    /// nothing is lost, also returns the reason.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
             .iter()

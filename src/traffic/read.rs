@@ -1,4 +1,4 @@
-//! Access to JSON members, in the forms in which logs contain them.
+//! Reads JSON members in the forms found in logs.
 
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ pub(super) fn holds(value: &Value, name: &str) -> bool {
     text(value, name).is_some_and(|text| !text.is_empty())
 }
 
-/// The maximum number of tokens that an answer can count: more is not a count, and sums of more
-/// could overflow.
+/// The maximum number of tokens in an answer. A larger number is not a token count, and sums of
+/// such numbers could overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
 /// Returns the first number of tokens found at one of these JSON pointers.

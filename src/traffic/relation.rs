@@ -5,7 +5,7 @@ use foldhash::HashSet;
 use super::piece::{Piece, Share};
 use super::sent::{Sent, fixed};
 
-/// The way in which a request continues the last one.
+/// The way a request continues the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// The history is the same.

@@ -24,7 +24,7 @@ pub(super) struct Sent {
     /// The time at which the request was sent, in milliseconds since 1970.
     pub(super) time: Option<i64>,
     pub(super) place: Place,
-    /// The flaws in messages of the history, for which the provider rejects the request.
+    /// The flaws in the history's messages that make the provider reject the request.
     pub(super) flaws: Vec<Flaw>,
     /// The transcript that contains the request. Each transcript is one conversation.
     pub(super) thread: Option<u64>,

@@ -70,7 +70,7 @@ pub struct Story {
     pub refused: usize,
     /// The error message of the first rejection.
     pub refusal: Option<String>,
-    /// The way in which the conversation began.
+    /// The way the conversation began.
     pub origin: Origin,
     /// The breaks, where the prefix stopped being append-only, in the order of their first
     /// occurrence.
@@ -112,7 +112,7 @@ impl Story {
     }
 }
 
-/// The way in which a conversation began.
+/// The way a conversation began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// With its own message.
@@ -192,7 +192,7 @@ impl Break {
 pub enum Unpriced {
     /// No breakpoint asks Anthropic's servers to cache anything.
     NotCached,
-    /// The content after the change is too short to be cached.
+    /// The previous request is too short to be cached.
     TooShort,
     /// The cache entry had already expired.
     Expired,
@@ -228,7 +228,7 @@ pub enum Change {
     Removed(usize),
     /// This many messages were inserted.
     Inserted(usize),
-    /// A setting outside the conversation changed that affects the cache. Contains its name.
+    /// A setting outside the conversation that affects the cache changed. Contains its name.
     Setting(&'static str),
     /// The model changed.
     Model {
@@ -288,10 +288,10 @@ pub struct ThinkingLoss {
     pub requests: usize,
 }
 
-/// The ways in which thinking is lost.
+/// The ways thinking is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThinkingLossKind {
-    /// Thinking blocks were removed that had been sent before, or that an answer contained.
+    /// Thinking blocks that had been sent before, or that an answer contained, were removed.
     Dropped,
     /// Thinking blocks signed by one model are sent to another.
     OtherModel {
@@ -390,7 +390,8 @@ pub struct Growth {
     pub window: Option<u64>,
     /// The average number of tokens that each of the last requests added, if they grew.
     pub per_request: Option<u64>,
-    /// `true` if that average is of the provider's own counts, not of estimates.
+    /// `true` if that average is computed from the provider's own counts rather than from
+    /// estimates.
     pub is_counted: bool,
     /// The number of requests until the context window is full, at that pace.
     pub requests_left: Option<u64>,

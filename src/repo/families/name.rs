@@ -23,8 +23,8 @@ impl ModelName {
         }
     }
 
-    /// Returns `true` if an account publishes the model; `*` is any account. Gateways put further
-    /// names before it, which a pattern may name too: `openrouter/*`.
+    /// Returns `true` if an account publishes the model; `*` is any account. Gateways may put their
+    /// own names before the account, and a pattern may contain these, too: `openrouter/*`.
     pub(super) fn is_of(&self, account: &str) -> bool {
         let wanted: Vec<&str> = account.split('/').collect();
         let from = self.accounts.len().checked_sub(wanted.len());

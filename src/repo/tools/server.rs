@@ -41,7 +41,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 pub struct ServerSpec {
     /// The server's name, which the names of its tools begin with.
     pub name: Spanned<Arc<str>>,
-    /// The way in which the server is reached.
+    /// The way the server is reached.
     pub connection: ServerConnection,
     /// The tools that a model may call, by the names that the server uses; `None` for all tools.
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
@@ -53,7 +53,7 @@ pub struct ServerSpec {
     pub output_limit: usize,
 }
 
-/// The way in which an MCP server is reached.
+/// The way an MCP server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerConnection {
     /// A program, through its standard input and output.

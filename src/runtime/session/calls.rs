@@ -150,8 +150,8 @@ impl RequestTask<'_> {
         Ok(Some((Arc::clone(&call.id), output)))
     }
 
-    /// Stops all tools. Results that arrive within the grace period are kept; the other started
-    /// tools get a result that reports the cancellation.
+    /// Stops all tools. Results that arrive within the grace period are kept; the other tools that
+    /// had started get a result that reports the cancellation.
     async fn stop_all(&self, mut running: Running<'_>) -> Result<(), Stop> {
         running.tasks.abort_all();
         // A tool that cannot be stopped is abandoned.

@@ -491,8 +491,8 @@ impl<'a> RequestTask<'a> {
     }
 
     /// Returns the usable part of an incomplete answer: text and the results of the provider's
-    /// tools, but no call to a tool of the host. If there is a call, the policy of a run with hooks
-    /// drops the text, too.
+    /// tools, but no calls to the host's tools. If there was such a call, runs with hooks drop the
+    /// text, too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));

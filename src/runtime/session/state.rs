@@ -52,7 +52,7 @@ pub(super) struct State {
     calibration: Calibration,
 }
 
-/// The way in which a request starts.
+/// The way a request starts.
 pub(super) enum Start {
     /// With a user message.
     Message(Vec<Block>),
@@ -528,7 +528,7 @@ impl State {
                 config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"),
             ),
-            // Compression has its own beginning.
+            // `begin_compression` starts a compression.
             Start::Proceed | Start::Summarise(_) => Ok(()),
         }
     }
@@ -543,8 +543,8 @@ impl State {
         has_results && self.has_open_calls()
     }
 
-    /// Returns `true` if the last message is a non-empty model answer. A history from the
-    /// host may end with the beginning of an answer, which is not one.
+    /// Returns `true` if the last message is a non-empty model answer. A history from the host may
+    /// end with only the beginning of an answer, which does not count.
     fn ends_with_an_answer(&self) -> bool {
         let is_answer = self.history().last().is_some_and(|last| {
             last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
@@ -670,8 +670,8 @@ impl State {
         })
     }
 
-    /// Records the digest of the answered request if it binds thinking: that in the answer, or that
-    /// in a history from the host.
+    /// Records the digest of the answered request if thinking is bound to it: thinking in the
+    /// answer, or in a history from the host.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else {
             return Ok(());

@@ -106,7 +106,7 @@ const LONGEST_NAME: usize = 256;
 /// The maximum number of parts reported as not read.
 const MOST_NOT_READ: usize = 32;
 
-/// The maximum number of blocks in an answer. No model produces so many, and they can still be
+/// The maximum number of blocks in an answer: more than any model produces, but few enough to be
 /// searched quickly.
 pub(super) const MOST_BLOCKS: usize = 1024;
 

@@ -237,7 +237,7 @@ pub(super) struct Chat {
     is_whole: bool,
 }
 
-/// A call that is being received, with the provider's means of identifying it.
+/// A call that is being received, with the identifiers that the provider uses for it.
 struct Open {
     index: Option<u64>,
     id: String,

@@ -22,11 +22,11 @@
 //! `candidatesTokenCount`, and cached content is included in `promptTokenCount`.
 //!
 //! The parts of a chunk are parts of the answer; text continues across chunks. Arguments may arrive
-//! in pieces (`partialArgs`, by JSON path). A piece has no name, the ID of its call or none, and
-//! any piece may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). The
-//! following are kept in provider-specific blocks: parts of other kinds, a signature that follows a
-//! call, the sources of a candidate, and a `functionResponse` from the model together with its
-//! call, which the server itself ran. Candidates beyond the first are dropped, with a warning.
+//! in pieces (`partialArgs`, by JSON path). A piece has no name, may lack the ID of its call, and
+//! may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). The following are
+//! kept in provider-specific blocks: parts of other kinds, a signature that follows a call, the
+//! sources of a candidate, and a `functionResponse` from the model together with its call, which
+//! the server itself ran. Candidates beyond the first are dropped, with a warning.
 
 use serde_json::{Map, Value, json};
 

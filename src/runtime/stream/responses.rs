@@ -344,7 +344,7 @@ struct Announced {
     id: String,
 }
 
-/// An item that is being received, with the provider's means of identifying it.
+/// An item that is being received, with the identifiers that the provider uses for it.
 struct OutputItem {
     kind: String,
     index: Option<u64>,
@@ -397,7 +397,7 @@ impl AnswerParser for Responses {
 }
 
 impl Responses {
-    /// Returns the position of the item, of this kind, to which an event refers.
+    /// Returns the position of the item of this kind that an event refers to.
     fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
         let is_unnamed = index.is_none() && id.is_empty();
@@ -451,7 +451,7 @@ impl Responses {
         }
     }
 
-    /// Removes an item that has arrived from the announced ones.
+    /// Removes an announced item from the list, because it has arrived.
     fn has_come(&mut self, event: &Value, item: &Value) {
         let (index, id) = (count(event, "/output_index"), text(item, "id"));
         let place = self.announced.iter().position(|known| {

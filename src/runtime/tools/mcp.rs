@@ -63,8 +63,8 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// Twice the maximum time that a server has to answer without a handshake after it has rejected
-/// one.
+/// Twice the maximum duration of the second connection attempt. That attempt has no handshake, and
+/// is made if the server rejects the handshake of the first.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum duration of a call that reports progress, as a multiple of the call's time limit.

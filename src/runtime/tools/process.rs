@@ -93,7 +93,7 @@ pub struct Process<'a> {
     pub input: &'a str,
 }
 
-/// The way in which a program ended.
+/// The way a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// It exited by itself, or a signal ended it.

@@ -64,8 +64,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the next delay: that requested by the server unless it is zero, or else our own.
-    /// `None` if no retries are left, or if the server asks for more than the limit.
+    /// Returns the next delay: the one that the server asks for, or our own if it asks for none or
+    /// zero. `None` if no retries are left, or if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
         let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);

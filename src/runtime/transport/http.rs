@@ -96,7 +96,7 @@ impl<I: Iterator<Item = Result<Bytes, HttpError>> + Unpin> Stream for Pieces<I> 
     }
 }
 
-/// The reason there is no response, or why it was interrupted.
+/// The reason a response is missing or was interrupted.
 #[derive(Debug)]
 pub struct HttpError {
     /// The kind of error, which determines whether the request is retried.

@@ -37,8 +37,8 @@ struct Node {
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
-    /// The names that are not valid Unicode, after a lossy conversion that may make them equal
-    /// other names.
+    /// The names that are not valid Unicode, after a lossy conversion. A converted name may equal
+    /// another name.
     no_text: Vec<(String, Kind)>,
 }
 

@@ -149,7 +149,7 @@ fn text<'v>(attributes: &'v Attributes, name: &str) -> Option<&'v str> {
     attributes.get(name).and_then(Value::as_str)
 }
 
-/// Parses an attribute that is a string of JSON, or a list of such strings.
+/// Parses an attribute that is a string containing JSON, or a list of such strings.
 fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     let value = attributes.get(name)?;
     match value {

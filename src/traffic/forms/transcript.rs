@@ -118,7 +118,7 @@ impl Transcript {
     /// Ends the transcript, and returns what is left of it.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
-        // OpenCode has its own form, from which it makes the messages of each provider.
+        // OpenCode stores messages in its own form, and converts them for each provider.
         let is_as_sent = self.agent != Agent::OpenCode;
         let is_whole = is_as_sent && self.bytes <= MOST_JUDGED && !self.values.is_empty();
         let body = is_whole
@@ -440,7 +440,8 @@ impl Transcript {
             let mut steps: Vec<&[Value]> = parts
                 .split_inclusive(|part| text_at(part, "/type") == Some("step-finish"))
                 .collect();
-            // What follows the end of the last step belongs to it.
+            // Parts after the last `step-finish` are not a step unless they contain text, reasoning
+            // or a tool call.
             if let [.., last] = steps.as_slice()
                 && steps.len() > 1
                 && !last.iter().any(is_said_by_open_code)

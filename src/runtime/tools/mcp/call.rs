@@ -1,4 +1,4 @@
-//! Performs one call of a server's tool. Reports progress until the result arrives, and cancels the
+//! Performs one call to a server's tool. Reports progress until the result arrives, and cancels the
 //! call on the server if it is dropped.
 //!
 //! A server reports progress under the token of the request. Progress for calls that have ended or
