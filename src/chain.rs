@@ -1,9 +1,9 @@
 //! Chains, in which each element refers to at most one other, such as profiles or provider
 //! instances that extend each other.
 
-/// Returns the cycles among elements each of which refers to at most one other, as lists of
-/// indices. Each cycle is returned once, and starts with its smallest index. The cycles are ordered
-/// by that index. Takes linear time.
+/// Returns the cycles among some elements, as lists of indices. `next` contains the index that each
+/// element refers to, if any. Each cycle is returned once, and starts with its smallest index. The
+/// cycles are ordered by that index. Takes linear time.
 pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
     // For each element, the walk that first reached it, and the step at which it did.
     let mut met: Vec<Option<(usize, usize)>> = vec![None; next.len()];

@@ -4,7 +4,7 @@
 //! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
 //! the number of pieces of content in both, and every [`Difference`]. Both bodies are read into the
 //! same kinds of pieces, which are aligned in order. Settings and tools are compared by their
-//! meaning. Nothing here knows about files or how a comparison is displayed.
+//! meaning. This module does not access files or display comparisons.
 
 mod bodies;
 mod files;

@@ -5,16 +5,16 @@
 //! parallel and returns the findings as a [`Report`]. [`Compiler::report_each`] passes the bodies
 //! of one agent at a time to a visitor.
 //!
-//! This page has everything that most hosts need. Each module behind it has a type that borrows the
-//! compiler:
+//! This page covers everything that most hosts need. Each of these modules has a type that borrows
+//! the compiler:
 //!
 //! | module | for |
 //! | --- | --- |
-//! | [`selection`] | programs that let people name agents and contexts, or share a run among machines |
+//! | [`selection`] | programs that let users select agents and contexts, or that use shards |
 //! | [`policy`] | CI gates, which report lowered checks and allowed findings |
 //! | [`baseline`] | CI gates for repositories that already have findings |
-//! | [`live`] | hosts that make bodies of their own conversations and send them themselves |
-//! | [`lint`] | programs that check files of bodies which other programs made |
+//! | [`live`] | hosts that make bodies from their own conversations and send them |
+//! | [`lint`] | programs that check files of bodies that other programs made |
 //! | [`compare`] | programs that compare bodies with golden files or an older side |
 //! | [`explain`] | editors and reviewers, which show where a value in a body comes from |
 //! | [`flow`] | editors and reviewers, which show where a piece of a conversation went |
@@ -104,9 +104,9 @@ impl Compiler {
         load::load(own, bundled, options, None)
     }
 
-    /// Reads and checks a repository, and prepares only the agents whose names are wanted. Other
-    /// agents cannot be compiled. If there are findings, or no agent is wanted, it prepares all
-    /// agents, so that findings name the agents that they reach.
+    /// Reads and checks a repository, and prepares only the agents whose names `wanted` accepts.
+    /// Other agents cannot be compiled. If there are findings, or `wanted` accepts none, it
+    /// prepares all agents, so that findings name the agents that they reach.
     #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
@@ -117,7 +117,7 @@ impl Compiler {
         load::load(own, bundled, options, wanted)
     }
 
-    /// Makes all selected bodies, and reports the findings of loading and of the bodies.
+    /// Makes all selected bodies, and reports the findings from loading and from the bodies.
     pub fn report(&self, selection: &Selection, options: &PolicyOptions) -> Report {
         self.report_each(selection, options, |_| ()).0
     }
@@ -133,9 +133,9 @@ impl Compiler {
         Reporter::new(self, selection, options).each(visit)
     }
 
-    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. The
-    /// findings have no policy applied, and exclude those of loading; [`Compiler::report`] applies
-    /// the policy and includes them.
+    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. No
+    /// policy is applied to the findings, and those from loading are excluded; [`Compiler::report`]
+    /// applies the policy and includes them.
     pub fn run<R: Send>(
         &self,
         selection: &Selection,
@@ -144,8 +144,8 @@ impl Compiler {
         Runner::new(Chosen::new(self, selection)).run(Findings::default(), visit)
     }
 
-    /// Makes one body of one agent; `None` if the agent is unusable or the context does not fit it,
-    /// `Err` with the findings that prevent making the body.
+    /// Makes one body of one agent. Returns `None` if the agent is unusable or the context does not
+    /// fit it, and `Err` with the findings if they prevent making the body.
     pub fn body(
         &self,
         id: ProfileId,

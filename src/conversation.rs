@@ -343,7 +343,7 @@ pub struct StoredContent {
 
 /// A part of an answer that only its provider understands: a call that the server ran and its
 /// result, the citations of a text block, a compaction, or a call to a custom tool. It is sent
-/// back, unchanged and in the same position, to the API that produced it, and to no other.
+/// back, unchanged and in the same position, only to the API that produced it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.
@@ -434,7 +434,7 @@ impl Tool {
 /// A file that the user attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The path by which the user knows the file.
+    /// The path of the file, as the user knows it.
     pub file_path: Arc<str>,
     /// The text of the file.
     pub content: Arc<str>,

@@ -180,8 +180,8 @@ pub struct Diagnostic {
     /// The locations of template errors that explain the finding. It is not reported for agents
     /// that such an error affects, after the policy is applied.
     pub(crate) explained_at: Vec<Span>,
-    /// What to fix elsewhere, such as a missing file. Findings of the same rule with the same cause
-    /// are merged.
+    /// The problem to fix elsewhere, such as a missing file. Findings of the same rule with the
+    /// same cause are merged.
     pub(crate) cause: Option<String>,
     /// The names of the agents that the finding affects, sorted. Empty for findings about the
     /// repository itself.

@@ -4,7 +4,7 @@
 //! (<http://www.softwareishard.com/blog/har-12-spec/>) and of the batch services of OpenAI
 //! (<https://platform.openai.com/docs/guides/batch>) and Anthropic
 //! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November
-//! 2026. Nothing here knows about profiles.
+//! 2026. This module does not read profiles.
 
 mod batch;
 mod curl;

@@ -2,8 +2,8 @@
 //!
 //! Input: a conversation as templates see it, and the body made from it. Output: [`Judged`]: the
 //! kinds of content in the body, and every [`Loss`]. The body is read into pieces, as in `compare`,
-//! which are then searched for the content. Nothing here knows about profiles, files or how losses
-//! are reported.
+//! which are then searched for the content. This module does not use profiles, access files or
+//! report losses.
 
 mod alteration;
 mod carried;
@@ -30,7 +30,7 @@ pub(crate) struct Loss {
     pub(crate) kind: ContentKind,
     /// Another kind that the content also belongs to. A declaration may name either kind.
     pub(crate) also: Option<ContentKind>,
-    /// What happened to the content.
+    /// The fate of the content.
     pub(crate) fate: Fate,
     /// The location in the template data.
     pub(crate) at: Pointer,
@@ -40,7 +40,7 @@ pub(crate) struct Loss {
     pub(crate) shown: Box<str>,
 }
 
-/// What happened to content that was lost.
+/// The fate of content that was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fate {
     /// The content is not in the body.

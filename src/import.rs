@@ -3,8 +3,8 @@
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
 //! value in the body that a context cannot contain. `pick` finds the body in a file. Settings of
 //! agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
-//! layers, because nothing shows which part of it belonged to an agent. Nothing here knows about
-//! profiles or writes files.
+//! layers, because nothing shows which part of it belonged to an agent. This module does not use
+//! profiles or write files.
 
 mod lost;
 mod media;
@@ -66,7 +66,7 @@ pub struct Loss {
 }
 
 /// The reason a body cannot become a context, as one lower-case phrase. It is the message of the
-/// finding that a repository would have about that context.
+/// finding that such a context would cause in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError(String);
 

@@ -29,8 +29,7 @@ pub struct JsonError {
     pub problem: Problem,
     /// The byte range in the text.
     pub range: Range<usize>,
-    /// The range at which a bracket should have been closed, for a bracket that is not closed
-    /// there.
+    /// For a bracket that is not closed in time, the range at which it should have been closed.
     pub met: Option<Range<usize>>,
 }
 

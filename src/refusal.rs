@@ -3,7 +3,7 @@
 //! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
 //! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that
 //! the sentence names. The sentences are data: `refusals/` contains one file per provider. This
-//! module knows only the codes of rules, and does not check bodies.
+//! module refers to rules only by their codes, and does not check bodies.
 
 mod pattern;
 mod data;
@@ -237,8 +237,8 @@ impl Dictionary {
             .map(|(_, _, explanation)| explanation)
     }
 
-    /// Returns `true` if the words that look like the beginning of a sentence are a sentence that a
-    /// gateway or many servers use: nothing is cut off then.
+    /// Returns `true` if words that look like the beginning of a sentence are a complete sentence
+    /// that a gateway or many servers use, so nothing is cut off.
     fn is_whole(
         &'static self,
         cut: &Explanation,
@@ -497,7 +497,7 @@ impl Dictionary {
                 .iter()
                 .filter(|hit| hit.letters * 10 >= best * 8)
                 .collect();
-            // Of equal ones, the first in the text.
+            // Of equal hits, the first in the text is chosen.
             let chosen = near
                 .iter()
                 .rev()
@@ -570,7 +570,7 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     places
 }
 
-/// The sentence of the entry for URLs that a server does not have.
+/// The sentence of the entry for URLs that do not exist on a server.
 const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 
 /// The sentence that marks entries for a status with a web page as the answer.
@@ -604,7 +604,7 @@ struct Hit {
 impl Hit {
     /// Returns the sort key of a match, most important first: how strongly the text points to the
     /// provider, the number of letters that match, whether the whole sentence matches, the width of
-    /// the match, the number of sentences known of the provider (which shows how common it is), and
+    /// the match, the number of the provider's known sentences (which shows how common it is), and
     /// the length of the fixed words with punctuation.
     fn rank(&self) -> (Hint, usize, bool, usize, usize, usize) {
         let (width, known) = (self.found.range.len(), self.provider.refusals.len());
@@ -678,8 +678,8 @@ mod tests {
         }
         let told = format!("{known} known: {same} alike, {other} otherwise");
         assert!((same + other) * 100 >= known * 75, "{told}");
-        // Half of the differing ones are limits of servers that people run themselves, which a body
-        // can also show.
+        // Half of the differing sentences are about limits of self-hosted servers, which a body can
+        // also show.
         assert!(same * 100 >= (same + other) * 80, "{told}");
     }
 

@@ -1,8 +1,9 @@
 //! Findings and changes as text, one file per format.
 //!
 //! Input: a [`Report`], or groups of changes. Output: a [`Text`] that ends with a newline. This
-//! module decides and prints nothing, and its output does not depend on the machine: the caller
-//! sets width and colours. Each format has its own file, with a type that implements [`Format`].
+//! module makes no decisions and prints nothing, and its output does not depend on the machine: the
+//! caller sets width and colours. Each format has its own file, with a type that implements
+//! [`Format`].
 
 mod bound;
 mod diff;

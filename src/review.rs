@@ -106,7 +106,7 @@ pub struct Cause {
     /// The edits. If they concern several files or keys, only all of them together have this
     /// effect.
     pub edits: Vec<Edit>,
-    /// The bodies on the older side, and as these edits alone change them.
+    /// The bodies on the older side, each with the result of applying only these edits.
     pub changes: Vec<ChangedFile>,
     /// The changes in these bodies.
     pub groups: Vec<Group>,
@@ -433,8 +433,8 @@ impl Review {
         }
     }
 
-    /// Takes from `between` the broken and fixed agents, and the causes for them, which golden
-    /// files do not show.
+    /// Adopts the broken and fixed agents and their causes from `between`, because golden files do
+    /// not show them.
     fn takes_verdicts(&mut self, between: Review) {
         for cause in between
             .causes
@@ -494,9 +494,9 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
     golden.map(|it| Arc::clone(&it.context.name)).collect()
 }
 
-/// Returns the edits among `silent` that may change which contexts have golden files, those of the
-/// settings first. Edits of contexts are among them only if their flags count, because a side has
-/// no `golden.contexts`.
+/// Returns the edits in `silent` that may change which contexts have golden files: those of the
+/// settings and then, if `flags_count` is set, those of contexts. The flags of contexts count only
+/// if a side has no `golden.contexts`.
 fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Vec<usize> {
     let settings = silent.iter().filter(|&&edit| sets_golden(&edits[edit]));
     let flags = silent
@@ -515,7 +515,7 @@ fn sets_golden(edit: &Edit) -> bool {
     may_set && &*edit.path == folders::CONFIG
 }
 
-/// Returns `true` if an edit of a context may change its own mark as golden.
+/// Returns `true` if an edit of a context may change whether the context is marked as golden.
 fn may_flag(edit: &Edit) -> bool {
     let may_flag = match edit.kind {
         EditKind::Added | EditKind::Removed | EditKind::Lines => true,
@@ -524,8 +524,8 @@ fn may_flag(edit: &Edit) -> bool {
     may_flag && folders::is_in(&edit.path, folders::CONTEXTS)
 }
 
-/// Returns `true` if a golden file was added or removed because its context came to have golden
-/// files, or no longer has them.
+/// Returns `true` if a golden file was added or removed because its context now has golden files,
+/// or no longer has them.
 fn is_chosen(file: &ChangedFile, then: &BTreeSet<Arc<str>>, now: &BTreeSet<Arc<str>>) -> bool {
     file.subject.context.as_ref().is_some_and(|context| {
         then.contains(context) != now.contains(context)
@@ -664,7 +664,7 @@ impl Explained<'_> {
     }
 
     /// Returns the edits that change which contexts have golden files, with the bodies that they
-    /// add or remove. Takes these bodies and edits from the others.
+    /// add or remove. Removes these bodies and edits from the others.
     fn choices(
         &self,
         bodies: &mut Vec<ChangedFile>,

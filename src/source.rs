@@ -2,8 +2,8 @@
 //!
 //! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
 //! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
-//! file (normalised line endings, a decoded TOML string) back to the file. Does not access the disk
-//! or interpret any file.
+//! file (normalised line endings, a decoded TOML string) back to the file. This module does not
+//! access the disk or interpret any file.
 
 mod offsets;
 mod text;
@@ -274,7 +274,7 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid, also in a
+/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid, even in a
 /// copy of the table; a copy shares the files.
 #[derive(Debug, Default)]
 pub struct Sources {
@@ -285,7 +285,8 @@ pub struct Sources {
 
 impl Clone for Sources {
     fn clone(&self) -> Sources {
-        // Copied before the files: a file added in between is in the copy, but not in this index.
+        // The index is copied before the files, so a file added in between is missing only from the
+        // copied index.
         let asked = self
             .asked
             .lock()

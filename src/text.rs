@@ -318,7 +318,7 @@ impl Printer {
         Printer::new(Keep::Colours)
     }
 
-    /// Makes the next piece of untrusted text safe; it keeps its lines and tabs.
+    /// Makes the next piece of untrusted text safe, and keeps its line ends and tabs.
     #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     pub(crate) fn foreign(&mut self, piece: &str) -> Text {
         let piece: String = self.held.take().into_iter().chain(piece.chars()).collect();

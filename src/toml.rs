@@ -1,8 +1,8 @@
 //! Parses TOML text into a tree in which every node has its location.
 //!
-//! The only user of `toml_edit` and its lexer. Input: the normalised text of one file. Output: a
-//! [`Table`] in the author's order, with byte spans for keys and values. Does not interpret the
-//! keys.
+//! This module is the only user of `toml_edit` and its lexer. Input: the normalised text of one
+//! file. Output: a [`Table`] in the author's order, with byte spans for keys and values. This
+//! module does not interpret the keys.
 
 mod mistake;
 mod string;

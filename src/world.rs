@@ -216,7 +216,7 @@ pub trait Journal: Send {
     fn append(&mut self, line: &str) -> Result<(), AccessError>;
 }
 
-/// The reason something outside could not be read or changed, as a phrase for users.
+/// The reason something outside the program could not be read or changed, as a phrase for users.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String);
 
@@ -282,7 +282,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Returns the result of a walk that only found out that a folder cannot be read.
+    /// Returns the result of a walk of a folder that cannot be read.
     pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
         Walk {
             unread: vec![Unread {
@@ -639,7 +639,7 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
 }
 
 /// Returns why one of the common systems does not allow a file or folder with this name; `None` if
-/// all do. On Windows, some names refer to devices, whatever their extension
+/// all do. On Windows, some names refer to devices, regardless of their extension
 /// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>). On almost all systems, a
 /// name can have at most 255 bytes.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {

@@ -56,8 +56,8 @@ fn row(family: &Family) -> [String; 3] {
     [family.name.value.to_string(), names(&family.wires), models]
 }
 
-/// Prints the facts about one model, with their sources.
-/// `known` is the known name of which `normal` is probably a misspelling.
+/// Prints the facts about one model, with their sources. `known` is the name that `normal` is
+/// probably a misspelling of.
 fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
         "{}: {}",

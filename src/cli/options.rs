@@ -227,7 +227,7 @@ impl Options {
         Compiler::load_some(world, Arc::new(Embedded::bundled()), self.load, wanted)
     }
 
-    /// Loads the selected agents whose names are wanted.
+    /// Loads the selected agents whose names `wanted` accepts.
     pub(super) fn load_wanted(
         &self,
         world: Arc<dyn World>,
@@ -343,7 +343,7 @@ impl Opened {
             .map_err(|error| select_failure(&self.compiler, &error))
     }
 
-    /// Returns the findings of loading that concern an agent.
+    /// Returns the findings from loading that concern an agent.
     pub(super) fn findings_of(&self, id: ProfileId) -> Vec<Diagnostic> {
         let name = &self.compiler.hierarchy().get(id).name.value;
         self.compiler
@@ -368,7 +368,7 @@ impl Opened {
         })
     }
 
-    /// Returns the errors of loading in some files.
+    /// Returns the errors from loading in some files.
     pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self
             .compiler

@@ -58,7 +58,7 @@ pub(super) fn run(
         }
     };
     match made {
-        // There is no body, whatever the severity of the findings.
+        // There is no body, regardless of the severity of the findings.
         Err(findings) => {
             show_findings(options, &opened.report_of(findings), terminal);
             return Ok(Status::Findings);

@@ -67,7 +67,8 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     })
 }
 
-/// Tells how many files of accepted items wait for other items that change them too.
+/// Returns a note with the number of files of accepted items that are not written yet, because
+/// other items change them too.
 fn waiting(items: &[Acceptable], accepted: &BTreeSet<usize>) -> Option<Text> {
     let others: Vec<(usize, BTreeSet<&str>)> = { items.iter().enumerate() }
         .filter(|(at, _)| !accepted.contains(at))

@@ -105,9 +105,10 @@ struct Told {
     places: Vec<Option<Place>>,
     /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
-    /// The path of a sentence that leads outside the body, which is then another request.
+    /// The path in a sentence that leads outside the body, because the sentence is about another
+    /// request.
     outside: Option<String>,
-    /// `true` if a request was given in place of an answer.
+    /// `true` if a request was given instead of an answer.
     is_request: bool,
 }
 
@@ -320,7 +321,8 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the sentence to show: the one in the text, or the known one if the text has a similar one.
+/// Returns the sentence to show: the sentence in the text or, if that is only similar to a known
+/// one, the known one.
 fn sentence(it: &Explanation) -> String {
     match it.basis {
         Basis::Near => it.refusal.shown(),
@@ -444,8 +446,8 @@ fn within_sentence(name: &str) -> String {
     }
 }
 
-/// Returns the status and the type of the answer. Those that the text does not contain are what
-/// usually comes with the sentence.
+/// Returns the status and the type of the answer. If the text does not contain them, those that
+/// usually accompany the sentence are used.
 fn envelope(it: &Explanation) -> String {
     let kind = it.kind().filter(|_| it.stated != Stated::Status);
     let details = match (it.status, kind) {

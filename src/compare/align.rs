@@ -71,7 +71,7 @@ pub(super) fn align(first: &[Piece<'_>], second: &[Piece<'_>]) -> Alignment {
 struct Aligner<'p, 'b> {
     first: &'p [Piece<'b>],
     second: &'p [Piece<'b>],
-    /// Marks the pieces of each body that are already matched.
+    /// `true` for each piece that is already matched, by body.
     taken: [Vec<bool>; 2],
     result: Alignment,
 }

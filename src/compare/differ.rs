@@ -307,7 +307,7 @@ impl<'b> Notes<'b> {
         let names: BTreeSet<&'static str> = a.known.keys().chain(b.known.keys()).copied().collect();
         for name in names {
             let (one, other) = (a.known.get(name), b.known.get(name));
-            // A default that is written out has a location.
+            // A default value that is written explicitly has a location.
             let one = one.or_else(|| a.defaults.get(name));
             let other = other.or_else(|| b.defaults.get(name));
             let message = match (one, other) {

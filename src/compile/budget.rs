@@ -90,8 +90,8 @@ impl Ledger {
     }
 }
 
-/// Returns the number of leading agents that are part of the run. `None` stands for an agent that
-/// was not started.
+/// Returns the number of leading agents that are part of the run. `None` means that an agent was
+/// not started.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
     costs

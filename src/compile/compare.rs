@@ -25,7 +25,7 @@ pub enum Purpose {
     Write,
     /// Golden files must be up to date: differences are reported.
     Check,
-    /// Only changes are shown: no finding is about golden files.
+    /// Only changes are shown: golden files cause no findings.
     Show,
 }
 
@@ -54,7 +54,7 @@ pub struct BrokenAgent {
 }
 
 impl BrokenAgent {
-    /// Returns an agent that had golden files at some earlier time.
+    /// Returns an agent that had golden files at some time in the past.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
         BrokenAgent {
             agent,

@@ -44,7 +44,7 @@ pub struct Compiler {
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 impl Compiler {
-    /// Returns the findings of loading, in no particular order.
+    /// Returns the findings from loading, in no particular order.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.findings
     }

@@ -209,7 +209,7 @@ impl Teller<'_> {
     }
 }
 
-/// Returns the `unset` entry that removed a member which the problem lacks.
+/// Returns the `unset` entry that removed a member which, according to the problem, is missing.
 fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
     problem
         .lacks
@@ -253,7 +253,8 @@ struct OtherInstance<'p> {
     instance: &'p str,
     /// The wire formats of the parent's instance and of this one.
     wires: [WireFormat; 2],
-    /// The files of the profile that names it and of the profiles that extend that one.
+    /// The files of the profile that names the instance, and of that profile's descendants in the
+    /// chain.
     below: Vec<FileId>,
     /// The problems of the body at the parent's instance.
     wrong_before: Vec<Problem>,

@@ -1,8 +1,8 @@
-//! Checks that the requests of an agent only grow along with a conversation.
+//! Checks that an agent's requests only grow as a conversation continues.
 //!
 //! A context also represents the requests before it: those of its earlier turns, and one after each
-//! user message and each result. For each, the members that servers read from the beginning are
-//! compiled, and compared with the body of the whole conversation.
+//! user message and each result. For each of these requests, the members that belong to the prefix
+//! are compiled, and compared with the body of the whole conversation.
 
 use super::budget;
 use super::explain::places::Places;

@@ -52,7 +52,7 @@ pub struct Reached {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {
-    /// No agent is made from the file.
+    /// No agent uses the file.
     UnknownFile {
         /// The path from the query.
         path: String,
@@ -213,8 +213,7 @@ impl Reached {
 ///
 /// # Errors
 ///
-/// Returns an error if no agent is made from such a file, or if the file has no such line or
-/// column.
+/// Returns an error if no agent uses the file, or if the file has no such line or column.
 pub fn impact(
     compiler: &Compiler,
     asked: &ImpactQuery,
@@ -723,7 +722,7 @@ mod tests {
             let error = place(Some(line), column).range("é\nab").expect_err(told);
             assert_eq!(error.to_string(), told);
         }
-        // The empty line at the end counts, so it is counted.
+        // The number of lines includes the empty line at the end.
         let error = place(Some(3), None).range("é\n").expect_err("two lines");
         assert_eq!(error.to_string(), "`a.toml` has no line 3: it has 2 lines");
         assert_eq!(place(Some(2), None).range("é\n\nab"), Ok(3..4));

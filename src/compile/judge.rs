@@ -75,8 +75,8 @@ pub struct Linted {
     pub problems: Vec<Problem>,
 }
 
-/// The judge of bodies from any source, by the schemas of their wire formats and the rules of their
-/// servers.
+/// A judge of bodies from any source, based on the schemas of their wire formats and the rules of
+/// their servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,
 }

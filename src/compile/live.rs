@@ -77,7 +77,7 @@ impl<'a> Live<'a> {
 
     /// Makes a body and checks it, which combines [`Live::body`] and [`Live::findings`]. Problems
     /// in blocks that the provider sent, or in signatures of its thinking, are at most warnings:
-    /// the provider accepts them back unchanged, whatever the schemas contain.
+    /// the provider accepts them back unchanged, regardless of the schemas.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl<'a> Live<'a> {
     }
 
     /// Reads a conversation that is written like a context, and returns it as the agent gets it,
-    /// with the environment that prompts see. The text needs no `name` and no `why`.
+    /// with the environment that prompts see. The text does not need a `name` or `why`.
     ///
     /// # Errors
     ///

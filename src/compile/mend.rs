@@ -116,8 +116,8 @@ impl ByteEdit {
     }
 
     /// Returns `true` if the edit helps even though the number of findings is unchanged: it
-    /// corrected a name, or the first syntax error is now further on in the text, and not merely
-    /// after another comma.
+    /// corrected a name, or the first syntax error is now later in the text, with more than a comma
+    /// in between.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {

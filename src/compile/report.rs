@@ -1,5 +1,5 @@
-//! One run from start to finish: the findings of loading and of the bodies, after a policy, with a
-//! summary.
+//! One run from start to finish: the findings from loading and from the bodies, after a policy,
+//! with a summary.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -226,7 +226,7 @@ impl<'a> Reporter<'a> {
             .any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Runs the selection, and combines the findings of loading that concern it with those of the
+    /// Runs the selection, and combines the findings from loading that concern it with those of the
     /// run.
     pub(super) fn found<R: Send>(
         &self,

@@ -45,7 +45,7 @@ pub struct AgentBodies<'c> {
 pub struct Run<R> {
     /// The results of the visitor, sorted by agent name.
     pub results: Vec<R>,
-    /// The findings of this run, without those of loading.
+    /// The findings of this run, without those from loading.
     pub findings: Findings,
     /// The number of bodies.
     pub bodies: usize,
@@ -384,12 +384,12 @@ impl<'a> AgentRun<'a> {
 struct MadeBody {
     body: Body,
     prompt: Option<SystemPrompt>,
-    /// `true` if a finding reports that the member with the conversation is missing: then nothing of
-    /// the conversation can be in the body.
+    /// `true` if a finding reports that the member with the conversation is missing, in which case
+    /// the body cannot contain any of it.
     lacks_history: bool,
 }
 
-/// The account of the bodies of one agent.
+/// The work and memory that the bodies of one agent have used so far.
 #[derive(Default)]
 struct Spent {
     /// The cost so far, in units of work.

@@ -218,7 +218,7 @@ impl<'a> Chosen<'a> {
             .filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
-    /// Returns `true` if a finding of loading concerns the selection. A finding that reaches no
+    /// Returns `true` if a finding from loading concerns the selection. A finding that reaches no
     /// agent concerns the repository.
     pub(super) fn is_about(&self, finding: &Diagnostic) -> bool {
         if finding.agents.is_empty() {

@@ -1,7 +1,7 @@
 //! The conversation that an agent receives from a context.
 //!
-//! Most agents receive it as it is in the context file. An agent with `surroundings` gets their text and
-//! attached files as additional messages in the turns in which they arrived.
+//! Most agents receive it unchanged from the context file. An agent with `surroundings` gets their
+//! text and attached files as additional messages in the turns in which they arrived.
 
 use std::sync::{Arc, Weak};
 
@@ -16,8 +16,8 @@ use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
 use crate::unit::{Costed, Plan};
 
-/// Asks for the text of surroundings in each turn of a context. The layer determines the files that
-/// the surroundings can read.
+/// A [`Question`]: the text of surroundings in each turn of a context. The layer determines the
+/// files that the surroundings can read.
 #[derive(PartialEq, Eq, Hash)]
 struct TextsOf(Identity, TemplateId, LayerKind);
 
@@ -29,7 +29,7 @@ impl Question for TextsOf {
     }
 }
 
-/// Asks for the version of a context for agents whose surroundings have these contents.
+/// A [`Question`]: the version of a context for agents whose surroundings have these contents.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct VersionOf(Identity, Texts);
 
@@ -41,8 +41,8 @@ impl Question for VersionOf {
     }
 }
 
-/// Asks for a version that is still in use. A version of a very long conversation is too large for
-/// the cache, but it is needed to find each location in its bodies.
+/// A [`Question`]: a version that is still in use. A version of a very long conversation is too
+/// large for the cache, but it is needed to find each location in its bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 

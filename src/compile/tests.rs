@@ -213,7 +213,7 @@ fn templates_of_one_agent_write_what_they_write_alone() {
     }
 }
 
-/// The prompt is rendered once, but its limit is the number of steps that each conversation allows.
+/// The prompt is rendered only once, but its step limit is that of each conversation.
 #[test]
 fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     let agent =

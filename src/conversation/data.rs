@@ -69,8 +69,8 @@ const WORDS: [(&str, &str, &[&str]); 3] = [
     ("block", "source", &["base64", "url", "file", "text"]),
 ];
 
-/// Returns the words that a member of an object can be, with the member's name; `None` if it can be
-/// anything else.
+/// Returns the name and the possible words of an object's member; `None` if the member can have
+/// other values.
 pub(crate) fn words_of(
     object: &str,
     member: &str,

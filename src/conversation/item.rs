@@ -36,7 +36,7 @@ pub enum Item {
     FileAttachment {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// The path by which the user knows the file.
+        /// The path of the file, as the user knows it.
         file_path: Arc<str>,
         /// The file's size in bytes, if known.
         bytes: Option<u64>,

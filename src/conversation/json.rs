@@ -3,7 +3,7 @@
 //! Each value has a single form, which contexts and logs share (`docs/contexts.md`,
 //! `docs/sessions.md`). It is written and read by the functions of the [`log`](super::log). A
 //! [`Conversation`] has the members of a context, and more members for facts that only a session
-//! knows (`docs/library.md`).
+//! has (`docs/library.md`).
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
@@ -157,7 +157,7 @@ fn task(members: &mut Object) -> Read<Task> {
     }
 }
 
-/// Takes an optional member out; a missing member becomes the default value.
+/// Removes and returns an optional member, or returns the default value if the member is missing.
 fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Read<T> {
     members
         .take(key)

@@ -138,7 +138,7 @@ impl Summary {
 /// The first line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Returns the agent's name.
+    /// The agent's name.
     pub agent: Arc<str>,
     /// The time when the session started, as text from the host, because this crate does not read
     /// the clock.

@@ -31,7 +31,7 @@ pub struct NormalFormRules {
     pub drops_open_calls: bool,
     /// The treatment of provider-specific blocks.
     pub own_blocks: ProviderBlockKinds,
-    /// The names of called tools that the target accepts. A call with any other name is renamed.
+    /// The tool names that the target accepts in calls. A call with any other name is renamed.
     pub names: NameRule,
     /// The number of messages at the beginning whose thinking is dropped, because it is not bound
     /// to the current instructions.

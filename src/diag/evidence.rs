@@ -146,7 +146,7 @@ const PROVIDER_DOMAINS: [&str; 36] = [
     "minimax.io",
 ];
 
-/// First labels of host names whose pages are written by users, whoever owns the domain.
+/// First labels of host names whose pages are written by users, no matter who owns the domain.
 const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
 /// GitHub owners that publish a provider's SDK, specification, or server, or a project that a rule

@@ -8,7 +8,7 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 
 /// The combined length up to which two lists are always compared element by element.
 const SHORT: usize = 2_000;
-/// The maximum number of additions and removals up to which longer lists are compared element by
+/// The maximum number of additions and removals for which longer lists are compared element by
 /// element. The time is this number multiplied by the length.
 const MAX_DISTANCE: usize = 500;
 
@@ -119,7 +119,7 @@ fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-/// Elements that occur once in both lists are matched if at least one of this many is in order. In
+/// Elements that occur once in both lists are matched if at least one in this many is in order. In
 /// a shuffled list, few are, and only by chance.
 const LEAST_IN_ORDER: usize = 4;
 
@@ -156,7 +156,8 @@ fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     head.chain(in_order).chain(tail).collect()
 }
 
-/// Returns the most pairs whose second numbers also rise, of pairs whose first numbers rise.
+/// Returns the longest sequence of pairs in which the second numbers also rise. The first numbers
+/// of `pairs` must already rise.
 fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The last pair of the best chain of each length, and the pair before each pair in its chain.
     let mut ends: Vec<usize> = Vec::new();
@@ -302,7 +303,7 @@ mod tests {
             kinds(&list, &list[2_000..]),
             [(false, 2_000, 0), (true, 1_000, 1_000)]
         );
-        // Another first and another last element leave no common beginning and end.
+        // A different first element and a different last one leave no common beginning and end.
         let mut other = list[1_500..].to_vec();
         other[0] = "first".to_owned();
         other[1_499] = "last".to_owned();

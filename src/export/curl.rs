@@ -7,7 +7,7 @@ use crate::repo::SecretRef;
 use crate::text::Text;
 
 /// Returns a shell command that sends the body from any folder. The command contains no keys; it
-/// reads them from where the provider instance says.
+/// reads them from the source that the provider instance specifies.
 pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     let mut command = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
     for Header { name, value } in &line.headers {

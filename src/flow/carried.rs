@@ -94,7 +94,7 @@ struct Said<'c> {
 struct Judge<'b, 'c> {
     members: &'b Members<'b>,
     pieces: Vec<Piece<'b>>,
-    /// Marks the pieces that are matched with content.
+    /// `true` for each piece that is matched with content.
     taken: Vec<bool>,
     /// The pieces that are strings of messages, by text.
     texts: HashMap<String, Vec<usize>>,

@@ -89,7 +89,7 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Returns `true` if unexpected files in agents' folders are looked for.
+    /// Returns `true` if agents' folders are searched for unexpected files.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -113,7 +113,7 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Combines the results of agents, in order. `None` stands for an agent whose files are not
+    /// Combines the results of agents, in order. `None` means that an agent's files are not
     /// touched. `names` are the names of all agents.
     pub(crate) fn finish<'n>(
         self,

@@ -112,7 +112,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Returns `true` if the name of a file `<slug>/<name>.json` allows that reqc wrote it.
+    /// Returns `true` if reqc may have written a file `<slug>/<name>.json`, judged by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST
@@ -160,7 +160,7 @@ impl Manifest {
         Ok(drifts)
     }
 
-    /// Checks that no file would be replaced that reqc did not write.
+    /// Checks that only files that reqc wrote would be replaced.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ impl Pointer {
         (rest.is_empty() || rest.starts_with('/')).then(|| Pointer(rest.to_owned()))
     }
 
-    /// Removes `inner` from the end of this pointer; `None` if the pointer has another end.
+    /// Removes `inner` from the end of this pointer; `None` if the pointer does not end with it.
     pub(crate) fn without_end(&self, inner: &Pointer) -> Option<Pointer> {
         self.0
             .strip_suffix(&inner.0)

@@ -2,8 +2,8 @@
 //! and for a file as a whole.
 //!
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], its own mistakes
-//! (`line`), and its mistakes in relation to the lines before it ([`Batch`]). The bodies themselves
-//! are checked elsewhere.
+//! (`line`), and those that depend on the lines before it ([`Batch`]). The bodies themselves are
+//! checked elsewhere.
 
 pub(crate) mod rules;
 mod file;

@@ -29,7 +29,7 @@ pub struct FoundBody {
     pub endpoint: Option<Endpoint>,
     /// The headers that the body was sent with, as far as they are known.
     pub headers: ApiHeaders,
-    /// Where the model is named.
+    /// The place that names the model.
     pub model_at: ModelAt,
     /// The members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
@@ -273,7 +273,7 @@ impl Finder {
             return self.body(body, settings, Here { address, ..here });
         }
         let is_sent = here.is_sent_to_model();
-        // What was sent is the body, even if its `input` has the members of another one.
+        // The object that was sent is the body, even if its `input` looks like a body, too.
         let is_whole = match &here.address {
             Address::Known(_) if is_sent => members.contains_key("model"),
             Address::Known(endpoint) if here.is_captured => starts(endpoint.wire, &members),

@@ -34,8 +34,8 @@ pub(crate) struct Settings {
     names: Vec<String>,
 }
 
-/// Returns the location of a value in a body at `at`; `settings` are those of its members that are
-/// elsewhere.
+/// Returns the location of a value in a body at `at`; `settings` contains the members of the body
+/// that are elsewhere in the record.
 pub(crate) fn place(at: &Pointer, settings: Option<&Settings>, pointer: &Pointer) -> Pointer {
     let first = pointer.tokens().next();
     let settings = settings.filter(|it| first.is_some_and(|name| it.names.contains(&name)));

@@ -1,8 +1,9 @@
 //! Recognises the wire format of a body by its shape.
 //!
-//! The characteristic members of a body leave one format, or a few that share these members. Other
-//! members, roles, blocks, tools and the model's name are then evidence for the formats that use
-//! them. The format with the most evidence wins; a tie is an error.
+//! The characteristic members of a body narrow the candidates down to one format, or to a few that
+//! share these members. Other members, roles, blocks, tools and the model's name then count as
+//! evidence for the formats that use them. The format with the most evidence wins; a tie is an
+//! error.
 
 use serde_json::{Map, Value};
 

@@ -97,7 +97,7 @@ impl Stranger {
         }
     }
 
-    /// Returns `true` if a file has to report it only once.
+    /// Returns `true` if it needs to be reported only once for a file.
     pub(crate) fn is_of_file(self) -> bool {
         matches!(self, Stranger::Session(_))
     }

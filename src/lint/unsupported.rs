@@ -21,13 +21,13 @@ pub enum Unsupported {
     TextCompletion,
     /// Gemini's Interactions API.
     Interactions,
-    /// The own chat API of Naver's CLOVA Studio.
+    /// Naver CLOVA Studio's own chat API.
     ClovaChat,
     /// Snowflake Cortex's own completion API.
     CortexComplete,
-    /// The own chat API of IBM's watsonx.ai.
+    /// IBM watsonx.ai's own chat API.
     WatsonxChat,
-    /// The own completion API of Yandex Cloud.
+    /// Yandex Cloud's own completion API.
     YandexCompletion,
 }
 
@@ -83,8 +83,8 @@ const ADDRESSES: [Addresses; 12] = [
         "",
         &["/interactions"],
     ),
-    // Source: <https://api.ncloud-docs.com/docs/en/clovastudio-chatcompletionsv3>. The path of the
-    // format that is like OpenAI's has `/openai/chat/completions`.
+    // Source: <https://api.ncloud-docs.com/docs/en/clovastudio-chatcompletionsv3>. The path of its
+    // OpenAI-compatible format contains `/openai/chat/completions`.
     at(
         Unsupported::ClovaChat,
         "ntruss.com",
@@ -161,7 +161,7 @@ impl Unsupported {
             .map(|at| at.format)
     }
 
-    /// Returns the unsupported format that the members of a body show.
+    /// Returns the unsupported format that a body has, judged by its members.
     pub(super) fn by_shape(body: &Map<String, Value>) -> Option<Unsupported> {
         if is_dashscope(body) {
             return Some(Unsupported::DashScope);
@@ -228,7 +228,7 @@ fn is_dashscope(body: &Map<String, Value>) -> bool {
     body.contains_key("model") && has_settings && messages.is_some_and(Value::is_array)
 }
 
-/// Returns `true` if a body has an `input` beside members that only Gemini's Interactions API has.
+/// Returns `true` if a body has an `input`, and members that only Gemini's Interactions API has.
 /// Source: <https://ai.google.dev/gemini-api/docs/interactions>.
 fn is_interaction(body: &Map<String, Value>) -> bool {
     const OWN: [&str; 5] = [

@@ -17,8 +17,8 @@ pub struct Provider {
     pub name: String,
     /// The words of the name that a string may use to refer to the provider, in lower case.
     words: Vec<String>,
-    /// The hosts that use these sentences, or the addresses of their endpoints; empty for software
-    /// that people run themselves.
+    /// The hosts that use these sentences, or the addresses of their endpoints; empty for
+    /// self-hosted software.
     pub hosts: Vec<String>,
     /// Codes that only this provider's servers write, in lower case.
     codes: Vec<String>,
@@ -73,8 +73,8 @@ impl Refusal {
         self.sentence.replace("{{", "{").replace("}}", "}")
     }
 
-    /// Returns `true` if words with this entry can come with an HTTP status: an entry with a status
-    /// is for that one only.
+    /// Returns `true` if the entry can apply to an HTTP status: an entry that has a status applies
+    /// only to that one.
     pub(super) fn is_for(&self, status: Option<u16>) -> bool {
         self.status.is_none() || self.status == status.map(i64::from)
     }
@@ -185,11 +185,11 @@ impl Unruled {
     }
 }
 
-/// How strongly a string refers to a provider. A stronger hint compares as greater.
+/// A measure of how strongly a string refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains one of the provider's hosts or codes, which say more than a name:
-    /// clients that are named after a provider are used with other servers.
+    /// `true` if the text contains one of the provider's hosts or codes. They are better evidence
+    /// than a name, because clients named after a provider are also used with other servers.
     is_certain: bool,
     /// `true` if the text contains a host, a code, or the full name as separate words.
     pub(super) is_named: bool,

@@ -1,4 +1,5 @@
-//! An explanation of a refusal: the sentence that was found in a text, and where it leads in a body.
+//! An explanation of a refusal: the sentence found in an answer, and the location in a body that it
+//! names.
 
 use serde_json::Value;
 
@@ -21,7 +22,8 @@ pub struct Explanation {
     /// The path into the body that the sentence or the answer names, for example
     /// `messages.3.content.0`.
     pub path: Option<String>,
-    /// `true` if a field of the answer (`param`, `loc`) gives the path, and not its words.
+    /// `true` if the path comes from a field of the answer (`param`, `loc`) rather than from its
+    /// words.
     pub is_field: bool,
     /// The part of the text that the explanation is based on.
     pub basis: Basis,
@@ -148,8 +150,8 @@ impl Explanation {
             .any(|(end, _)| other.said.ends_with(&self.said[..end]))
     }
 
-    /// Returns `true` if this is the same sentence with spaces that line breaks replaced in the
-    /// other.
+    /// Returns `true` if this is the same sentence, but with spaces that line breaks replaced in
+    /// the other one.
     pub(super) fn is_less_joined_than(&self, other: &Explanation) -> bool {
         std::ptr::eq(self.refusal, other.refusal)
             && self.path == other.path
@@ -171,8 +173,8 @@ impl Explanation {
         Explanation { is_named, ..self }
     }
 
-    /// Returns `true` if the sentence names an element that a list of the body does not have: then
-    /// it is about another request.
+    /// Returns `true` if the sentence names a list element that the body does not have, which means
+    /// that the sentence is about another request.
     pub fn is_outside(&self, body: &Value) -> bool {
         let path = self.path.as_deref();
         path.is_some_and(|path| place::is_outside(body, path))

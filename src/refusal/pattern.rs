@@ -210,7 +210,7 @@ impl Pattern {
             .collect()
     }
 
-    /// Finds the sentence in a text from a position in its folded form on.
+    /// Finds the sentence in a string, starting at a position in its folded form.
     fn find_from(&self, plain: &Plain, from: usize) -> Option<Found> {
         let first = self.words().next()?;
         let rest = plain.folded.get(from..)?;
@@ -226,8 +226,8 @@ impl Pattern {
         Some(same_end.last().unwrap_or(first))
     }
 
-    /// Returns `true` if the words of the pattern occur in a string as separate words, whatever is
-    /// around them.
+    /// Returns `true` if the words of the pattern occur in a string as separate words, regardless
+    /// of the text around them.
     pub(super) fn has_phrase(&self, plain: &Plain) -> bool {
         let Some(first) = self.words().next() else {
             return false;

@@ -12,7 +12,7 @@ pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     (walked.steps > 0).then_some(walked.at)
 }
 
-/// Returns `true` if a path leads to an element that a list of the body does not have.
+/// Returns `true` if a path leads to a list element that the body does not have.
 pub(super) fn is_outside(body: &Value, path: &str) -> bool {
     walk(body, path).is_outside
 }
@@ -23,7 +23,7 @@ struct Walked {
     at: Pointer,
     /// The number of words that lead there.
     steps: usize,
-    /// `true` if the next word is the number of an element that the list there does not have.
+    /// `true` if the next word is an element number that does not exist in the list there.
     is_outside: bool,
 }
 

@@ -84,7 +84,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 const LONGEST_WRAPPED: usize = 4096;
 
 /// Returns the strings that may contain a sentence: JSON strings, lines, the text without line
-/// breaks, and last the whole text.
+/// breaks, and finally the whole text.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let mut candidates = texts(text);
     if let Some(whole) = candidates.pop() {
@@ -96,7 +96,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns the strings in an answer: JSON strings, lines, and last the whole text. Requests are
+/// Returns the strings in an answer: JSON strings, lines, and finally the whole text. Requests are
 /// omitted, because text in a conversation is not a provider's answer.
 fn texts(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());

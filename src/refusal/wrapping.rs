@@ -143,7 +143,7 @@ fn string_end(text: &str) -> usize {
         } else if after.is_empty() || after.starts_with([',', '}', ']', ':']) {
             return at;
         } else {
-            // An apostrophe opens nothing.
+            // An apostrophe does not open a quoted word.
             is_in_quotes = !before.ends_with(char::is_alphanumeric);
         }
     }

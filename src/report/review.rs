@@ -40,7 +40,7 @@ impl Block<'_> {
         self.subjects.iter().map(|subject| &subject.agent).collect()
     }
 
-    /// Returns `23 bodies of 2 agents`, or nothing if these are all bodies that the cause changes.
+    /// Returns `23 bodies of 2 agents`; `None` if these are all the bodies that the cause changes.
     fn part(&self, cause: &Cause) -> Option<String> {
         let (number, all) = match self.class {
             Class::Request => (

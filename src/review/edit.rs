@@ -1,7 +1,7 @@
 //! The differences between the files of two sides, in parts that can be applied separately.
 //!
 //! Input: the files of both sides. Output: [`Edit`]s for display, and [`Edits`], which apply any
-//! subset of them to the older side. Applying all of them gives the files of the newer side.
+//! subset of them to the older side. Applying all of them yields the files of the newer side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;

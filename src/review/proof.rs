@@ -16,7 +16,7 @@ use crate::compile::{Compiler, Selection};
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
 
-/// Makes a compiler for some files, limited to the agents whose names are wanted.
+/// Makes a compiler for some files, limited to the agents whose names the function accepts.
 pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
 /// Edits that form one cause, because only all of them together have the effect.
@@ -44,8 +44,8 @@ const MOST_ROUNDS: usize = 12;
 const MOST_TRIED: usize = 60;
 
 impl Proof<'_> {
-    /// Returns the causes, ordered by their first edit, with the text that each alone gives to the
-    /// bodies that it changes.
+    /// Returns the causes, ordered by their first edit, each with the new text of the bodies that
+    /// it changes on its own.
     pub(super) fn causes(&self) -> Vec<(Cluster, Claims)> {
         let candidates = self.candidates();
         let several: Vec<usize> = (0..self.bodies.len())
@@ -425,7 +425,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns the clusters, with the text that each alone gives to the bodies that it changes.
+    /// Returns the clusters, each with the new text of the bodies that it changes on its own.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
         let mut claims: Vec<(Cluster, Claims)> = self
             .clusters

@@ -132,7 +132,7 @@ pub(super) fn named(
         let now = agents_newly.get(name).copied().unwrap_or(name);
         (slug(name), Arc::clone(now))
     });
-    // A folder that an agent has now is that agent's.
+    // A folder that an agent has now belongs to that agent.
     let now = agents(newer).into_keys();
     let now = now.map(|name| (slug(name), Arc::clone(name)));
     let by_folder: BTreeMap<String, Arc<str>> = then.chain(now).collect();

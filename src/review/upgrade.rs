@@ -24,7 +24,7 @@ pub struct AgainstGolden {
     pub altered_bundled: Vec<String>,
 }
 
-/// Drifts by their origin. A file with both origins is in both lists, each time with that part of
+/// Drifts by their origin. A file with both origins is in both lists, with the respective part of
 /// its change.
 #[derive(Default)]
 pub(super) struct Parted {

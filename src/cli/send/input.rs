@@ -22,7 +22,7 @@ use crate::source::SourceText;
 use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 
-/// Everything from which a request is made, apart from the agent.
+/// Everything that a request is made from, except the agent.
 pub(super) struct Input {
     /// The environment for prompts.
     pub(super) environment: PromptEnvironment,

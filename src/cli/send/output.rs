@@ -92,7 +92,7 @@ impl<'e> Ending<'e> {
     }
 }
 
-/// Prints events as they come.
+/// Prints events as they arrive.
 pub(super) struct Printer<'t> {
     format: Format,
     terminal: &'t mut Terminal,

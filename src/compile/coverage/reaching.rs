@@ -19,7 +19,7 @@ use crate::resolve::ProfileId;
 use crate::source::SourceText;
 use crate::unit::Plan;
 
-/// The maximum number of pairs of an agent and a context that are changed.
+/// The maximum number of agent-context pairs that the search starts from.
 const MOST_BASES: usize = 64;
 /// The maximum number of changed contexts that are tried for one gap.
 const MOST_TRIED: usize = 20_000;
@@ -262,7 +262,7 @@ fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
 /// The members of a context that are not changed.
 const KEPT: [&str; 4] = ["name", "why", "kind", "golden"];
 
-/// Returns copies of a document, each with one of the members that it lacks.
+/// Returns copies of a document, each with one missing member added.
 fn with_more(document: &Value, members: &Map<String, Value>) -> Vec<Value> {
     let lacking = members
         .iter()

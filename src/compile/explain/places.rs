@@ -43,7 +43,7 @@ impl Outside {
     }
 }
 
-/// How a value from a context or another file got into a body.
+/// The way in which a value from a context or another file got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.
@@ -93,7 +93,7 @@ impl Piece {
     }
 }
 
-/// Asks for the location of a value in its context file. The key consists of the context, the
+/// A [`Question`]: the location of a value in its context file. It consists of the context, the
 /// surroundings that an agent adds to the conversation, the layer from which the surroundings read,
 /// and the client API whose normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
@@ -167,7 +167,7 @@ impl<'a> Places<'a> {
         (!sources.get(span.file).is_bundled()).then_some(span)
     }
 
-    /// Returns the location where a value is edited, and the steps that led there. `outside` takes
+    /// Returns the location at which to edit a value, and the steps that led there. `outside` takes
     /// precedence over the location of the template or profile.
     pub(in crate::compile) fn in_files(
         &self,
@@ -355,8 +355,7 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the parts of the message for an attached file, which contains the file's path and
-    /// content.
+    /// Returns the parts of an attached file's message, which contains the file's path and content.
     fn attached(&self, text: &str) -> Option<Vec<Piece>> {
         let context = &self.loaded.context;
         let earlier = context.earlier.iter().map(|state| &state.conversation);
@@ -406,7 +405,7 @@ impl Places<'_> {
     }
 }
 
-/// Returns the attached file that a string is the message for, and its index.
+/// Returns the attached file whose message is this string, and its index.
 fn attached_as<'c>(
     conversation: &'c Conversation,
     text: &str,

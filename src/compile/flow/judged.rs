@@ -9,7 +9,7 @@ use crate::memory::{Identity, Question};
 use crate::provider::WireFormat;
 use crate::unit::{MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
 
-/// Asks which content of a conversation some members of a body contain.
+/// A [`Question`]: the content of a conversation that some members of a body contain.
 #[derive(PartialEq, Eq, Hash)]
 struct JudgedOf {
     data: Identity,

@@ -20,7 +20,7 @@ pub(super) struct Nearest {
     pub(super) how: &'static str,
 }
 
-/// The closeness of a value that a template reads to some content.
+/// A measure of how close a value read by a template is to some content.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Closeness {
     /// The number of steps that their paths share.

@@ -53,11 +53,11 @@ pub struct Linting<'c> {
     passed_over: usize,
     /// The lines of the current file, if it is a batch.
     batch: Batch,
-    /// `true` if the current file is an agent's session, and this is reported.
+    /// `true` if the current file is an agent's session, and this has been reported.
     is_session: bool,
     /// The format of a request of the current file that was passed over because it is not checked.
     passed_format: Option<Unsupported>,
-    /// Findings of lines that only count if the file is a batch, until that is known.
+    /// Findings that count only if the file turns out to be a batch, until that is known.
     undecided: Vec<Diagnostic>,
 }
 
@@ -262,7 +262,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Returns the mistakes in lines of a batch, including those in relation to earlier lines.
+    /// Returns the mistakes in lines of a batch, including those that depend on earlier lines.
     fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
@@ -362,7 +362,7 @@ impl<'c> Linting<'c> {
             .collect()
     }
 
-    /// Reports bytes that are not text, from a line of a file on.
+    /// Reports bytes that are not text; `line` is the line of the file at which they begin.
     fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
         let (offset, what) = match *error {
             TextError::Utf16 { .. } => (0, "this is UTF-16"),
@@ -408,7 +408,7 @@ impl<'c> Linting<'c> {
     }
 }
 
-/// Returns the next step for bytes that are not text.
+/// Returns the help for bytes that are not text.
 fn help_for(error: &TextError, bytes: &[u8]) -> &'static str {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

@@ -29,8 +29,8 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Prepares all agents or, with `wanted`, those whose names are wanted. If there are findings,
-    /// or no agent is wanted, it prepares all agents, so that findings name the agents that they
+    /// Prepares all agents or, with `wanted`, those whose names it accepts. If there are findings,
+    /// or it accepts none, all agents are prepared, so that findings name the agents that they
     /// reach.
     pub(super) fn all(mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         self.refuse_too_many_values();
@@ -99,7 +99,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Returns `true` if a finding of loading is in a file that agents use.
+    /// Returns `true` if a finding from loading is in a file that agents use.
     fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
         let Compiler {
             repo, hierarchy, ..

@@ -13,15 +13,14 @@ use crate::source::Span;
 use crate::text::cut;
 use crate::toml::Kind;
 
-/// A value of a profile, and how far above the agent it is.
+/// A value of a profile, and the number of levels from the agent up to it.
 struct Inherited<'p> {
     value: &'p str,
     span: Span,
     level: usize,
 }
 
-/// Returns a finding for each model that cannot be right with the instance and the endpoint of an
-/// agent.
+/// Returns a finding for each model that an agent's instance and endpoint cannot serve.
 pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let mut seen: HashSet<(Span, Span, Span)> = HashSet::new();
@@ -82,8 +81,8 @@ fn value<'p>(chain: &[&'p Profile], key: &str) -> Option<Inherited<'p>> {
     })
 }
 
-/// Returns the finding for a model that begins with the part of the path that the endpoint has
-/// before it.
+/// Returns the finding for a model that repeats the last part of the endpoint's path before the
+/// model.
 fn doubled(model: &Inherited<'_>, endpoint: &Inherited<'_>) -> Option<Diagnostic> {
     let (before, _) = endpoint.value.split_once(MODEL_PLACEHOLDER)?;
     let part = before.strip_suffix('/')?.rsplit('/').next()?;

@@ -2,8 +2,8 @@
 //! settings and comments.
 //!
 //! The raw text of every file is searched. Keys in expected places have already been reported by
-//! the code that reads them, because that code knows more about them. All keys are masked in
-//! excerpts.
+//! the code that reads them, because that code has more information about them. All keys are masked
+//! in excerpts.
 
 use std::collections::HashSet;
 

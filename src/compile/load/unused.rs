@@ -67,7 +67,7 @@ fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns provider instances that no profile and no other instance names.
+/// Returns provider instances that neither a profile nor another instance names.
 fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let own = || {
         repo.instances
@@ -105,8 +105,8 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Returns partials that no profile and no used partial names. Any quoted name is treated as a use,
-/// even in a value that every profile overrides.
+/// Returns partials that neither a profile nor a used partial names. Any quoted name is treated as
+/// a use, even in a value that every profile overrides.
 fn partials(repo: &Repo) -> Vec<Diagnostic> {
     let mut unused: BTreeMap<&str, FileId> = repo
         .partials

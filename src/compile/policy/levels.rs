@@ -18,7 +18,7 @@ use crate::source::{FileId, Position, Sources, Span};
 /// The policy of a run for findings, in addition to `reqc.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// Codes that are errors in this run, regardless of their configured severity. `family/*` stands for
+    /// Codes that are errors in this run, regardless of their configured severity. `family/*` means
     /// a whole family.
     pub deny: Vec<String>,
     /// Codes whose findings are dropped in this run.
@@ -232,13 +232,13 @@ impl<'c> Policy<'c> {
     }
 }
 
-/// Returns `true` if the last parts of a path are another path.
+/// Returns `true` if a path ends with all parts of another path.
 fn ends_with_path(path: &str, end: &str) -> bool {
     path.strip_suffix(end)
         .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// Returns “; did you mean `a`?”, or nothing.
+/// Returns “; did you mean `a`?”, or an empty string.
 fn or_meant<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     did_you_mean(wanted, known).map_or(String::new(), |meant| format!("; {meant}"))
 }

@@ -69,7 +69,7 @@ impl<'a> Users<'a> {
     }
 
     /// Returns the given files that an agent uses: in its chain, in the partials that its templates
-    /// reach, and in its provider instance. `known` caches the results for templates. Templates that
+    /// reach, and in its provider instance. `known` caches the results of templates. Templates that
     /// the agent overrides do not count.
     fn files_of(
         &self,
@@ -121,8 +121,8 @@ pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) 
     name.map_or(&[], |name| compiler.repo.instance_files(name.value))
 }
 
-/// Adds to each finding of loading the agents that it reaches: those whose chain or templates use
-/// the file. Once the limit on names is reached, further findings get no agents, and concern the
+/// Adds the reached agents to each finding from loading: those whose chain or templates use the
+/// file. Beyond the limit on names, findings get no agents, and count as findings about the
 /// repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
@@ -195,5 +195,5 @@ fn users_of_slips(compiler: &Compiler) -> Vec<Vec<Arc<str>>> {
 
 /// The maximum number of includes that are followed, in total.
 const MAX_INCLUDES: usize = 5_000_000;
-/// The maximum number of agent names that are added to findings of loading, in total.
+/// The maximum number of agent names that are added to findings from loading, in total.
 const MAX_NAMES: usize = 1_000_000;

@@ -34,7 +34,7 @@ const OTHER: &str = "file";
 /// The maximum number of paths and projects to route. It is lower for rosters with very many
 /// agents.
 const MOST_ASKED: usize = 1_000;
-/// The maximum number of times that agents are asked whether they accept a path.
+/// The maximum number of times that an agent is checked against a path.
 const MOST_QUESTIONS: usize = 500_000;
 
 /// Returns the files that are routed differently than on an older side, by roster. `older_names`

@@ -129,7 +129,7 @@ impl Object {
         }
     }
 
-    /// Takes a member out.
+    /// Removes and returns a member.
     pub(in crate::conversation) fn take(&mut self, key: &str) -> Option<Value> {
         self.0.remove(key)
     }

@@ -1,4 +1,4 @@
-//! The mistakes in a line of a batch in relation to the lines before it. The memory for a file is
+//! The mistakes in a line of a batch that depend on the lines before it. The memory for a file is
 //! limited to a hash for each ID, up to the maximum number of requests of any service.
 
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Batch {
         !self.ids.is_empty()
     }
 
-    /// Adds a line, and returns its mistakes, both its own and those in relation to earlier lines.
+    /// Adds a line, and returns its mistakes: both its own and those that depend on earlier lines.
     pub(crate) fn add(
         &mut self,
         envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! Sentences that are cut off in a string, or that only resemble it.
+//! Finds sentences that are cut off in a string, or that a string only resembles.
 
 use std::ops::Range;
 

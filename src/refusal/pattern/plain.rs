@@ -107,7 +107,7 @@ fn without_line_mark(line: &str) -> &str {
 
 const LINE_MARKS: [&str; 7] = ["- ", "+ ", "> ", "# ", "// ", "* ", "| "];
 
-/// Stands for a character without meaning: a backslash or a colour.
+/// A placeholder for a character without meaning: a backslash or a colour.
 const NOTHING: char = '\0';
 
 /// Returns the narrow form of a full-width character, for example of the Chinese comma.

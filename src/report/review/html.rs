@@ -1,4 +1,4 @@
-//! A self-contained HTML page: a list of causes at the left, and for each cause the source and one
+//! A self-contained HTML page: a list of causes on the left, and for each cause the source and one
 //! body before and after.
 
 use std::collections::BTreeSet;

@@ -78,7 +78,7 @@ fn sentence(sentence: &Sentence) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 180.0;
-/// The width reserved for numbers at the left.
+/// The width reserved for numbers on the left.
 const LEFT: f64 = 70.0;
 
 /// The scales of a chart.
