@@ -448,8 +448,8 @@ fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
-/// Keeps only headers that can be sent, with their names in lower case. Merging profiles then
-/// ignores the case of names, and no key is shown as an inherited value.
+/// Keeps only headers that can be sent, and lower-cases their names. Profiles are then merged
+/// regardless of case, and an API key is never shown as an inherited value.
 fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Some((_, node)) = table
         .entries

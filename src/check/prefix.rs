@@ -246,8 +246,8 @@ fn shared(body: &Body) -> Vec<Part<'_>> {
     })
 }
 
-/// Returns `true` if both bodies have the same system prompt, so comparing them with a placeholder
-/// for it is enough.
+/// Returns `true` if both bodies have the same system prompt. They can then be compared with a
+/// placeholder in its place.
 fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     let prompt = |body: &Body| {
         body.members()

@@ -192,7 +192,7 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
     }
     match is_file_name(argument) {
         true => Err(Failure::new(format!("there is no file `{argument}`"))
-            .help("name a file with the answer, or write the error message itself")),
+            .help("pass a file that contains the response, or the error message itself")),
         false => Ok(argument.to_owned()),
     }
 }

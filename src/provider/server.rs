@@ -416,7 +416,7 @@ impl Site {
         }
     }
 
-    /// Returns `true` if the site is the operator of a host.
+    /// Returns `true` if the site operates a host.
     pub(crate) fn is_operator(self) -> bool {
         !self.domains().is_empty()
     }

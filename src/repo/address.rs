@@ -76,7 +76,7 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     }
     if !is_host(host) {
         return Err(NoAddress::wrong(
-            "a host consists of letters, digits, `-` and `.`, or is an address",
+            "a host consists of letters, digits, `-` and `.`, or is an IP address",
         ));
     }
     if port.is_some_and(|port| {
@@ -327,23 +327,23 @@ mod tests {
             ("http://a.example:/v1", "a port is a number up to 65535"),
             (
                 "http://a<b",
-                "a host consists of letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an IP address",
             ),
             (
                 "http://[::1",
-                "a host consists of letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an IP address",
             ),
             (
                 "https://a\u{200b}.example",
-                "a host consists of letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an IP address",
             ),
             (
                 "https://good.example\\.evil.example",
-                "a host consists of letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an IP address",
             ),
             (
                 "https://good.example／x",
-                "a host consists of letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an IP address",
             ),
             (
                 "https://a.example/v1?mode=x",

@@ -20,7 +20,7 @@ pub(super) enum Answers {
     Next,
     /// In the tool messages directly after the entry.
     Following,
-    /// In the tool items directly after the entry and the calls that directly follow it.
+    /// In the tool items after the entry and after any calls that immediately follow it.
     BehindCalls,
     /// In any later item.
     Later,
