@@ -64,9 +64,8 @@ pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -
         report,
         edits,
     } = state;
-    let read = |path: &String| world.read(path).unwrap_or_default();
     let files = overlay.files.into_iter().map(|(path, new)| MendedFile {
-        old: read(&path),
+        old: world.read(&path).unwrap_or_default(),
         new,
         path,
     });

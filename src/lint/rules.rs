@@ -27,10 +27,12 @@ crate::diag::rules! {
          one provider serves do too.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
-         (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`) and the old completions API (`/v1/completions`) have their own \
-         formats. They are recognised by the URL, or by the shape of the body: content blocks without `type`, `inferenceConfig` and \
-         `toolSpec`; `citation_options`, or `documents` with a Command model; `messages` inside `input`, beside `parameters`; `prompt` \
-         with `n`, `echo` or `best_of`. `reqc` checks nothing else in such a body, because the rules of other \
+         (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`), Gemini's Interactions API (`/v1beta/interactions`), the old \
+         completions API (`/v1/completions`), and the native APIs of CLOVA Studio, Snowflake Cortex (`inference:complete`), watsonx.ai \
+         (`/ml/v1/text/chat`) and Yandex Cloud have their own formats. They are recognised by the URL, or by the shape of the body: \
+         content blocks without `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with a Command model; \
+         `messages` inside `input`, beside `parameters`; `input` beside `system_instruction` or `generation_config`; `model_id` beside \
+         `project_id`; `modelUri`; `prompt` with `n`, `echo` or `best_of`. `reqc` checks nothing else in such a body, because the rules of other \
          formats do not apply.\n\n\
          * wrong: `{\"messages\": [{\"role\": \"user\", \"content\": [{\"text\": \"Hello\"}]}], \"inferenceConfig\": {\"maxTokens\": 100}}`\n\
          * right: Claude's own format at `/model/NAME/invoke`, Cohere's \

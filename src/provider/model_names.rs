@@ -309,11 +309,13 @@ fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<Stri
 /// slash.
 fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;
-    let is_plain = |c: char| c.is_ascii_alphabetic() || c == '/';
+    let is_plain = account
+        .chars()
+        .all(|character| character.is_ascii_alphabetic() || character == '/');
     accounts
         .iter()
         .copied()
-        .filter(|known| known.ends_with('/') && account.chars().all(is_plain))
+        .filter(|known| is_plain && known.ends_with('/'))
         .find(|known| account != *known && is_misspelling(account, known))
 }
 

@@ -76,8 +76,9 @@ pub(crate) fn with_own_tools(
         (Some(Value::Array(own)), Some(Value::Array(definitions))) => (own, definitions),
         (Some(own), _) => return Tools::All(own.clone()),
     };
-    let is_injected = |name: &str| tools.iter().any(|tool| *tool.name == *name);
-    if let Some((at, name)) = own_names(wire, own).find(|(_, name)| is_injected(name)) {
+    let mut names = own_names(wire, own);
+    if let Some((at, name)) = names.find(|(_, name)| tools.iter().any(|tool| *tool.name == **name))
+    {
         return Tools::Twice {
             at,
             name: name.to_owned(),

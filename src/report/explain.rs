@@ -29,22 +29,14 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
         explanation.pointer.to_string(),
         excerpt(&explanation.value.to_string())
     );
-    let mut line = |what: &str, span: Span| {
-        shown.push(&text!(
-            "  {} {}{}\n",
-            padded(what),
-            at(sources, span),
-            said(sources, span)
-        ));
-    };
     if let Some((step, setting)) = explanation.step {
         shown.push(&step_text(step, setting, sources));
         explanation
             .placed_by
             .iter()
-            .for_each(|span| shown.push(&step_line("placed by", *span, sources)));
+            .for_each(|span| shown.push(&span_line("placed by", *span, sources)));
     } else if let (Some(literal), true) = (explanation.literal, explanation.sources.is_empty()) {
-        line("written at", literal);
+        shown.push(&span_line("written at", literal, sources));
     }
     for (index, span) in explanation.overrode.iter().enumerate() {
         let what = if index == 0 {
@@ -94,7 +86,7 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
 /// Describes a provider step, and the setting that enabled it.
 fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Text {
     match setting {
-        Some(setting) => step_line(step_phrase(step), setting, sources),
+        Some(setting) => span_line(step_phrase(step), setting, sources),
         None if step == ProviderStep::GivenModel => {
             text!("  {} given with the request\n", padded(step_phrase(step)))
         }
@@ -108,36 +100,30 @@ fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Te
 /// Describes the source of a run. Its steps are omitted if the previous run has the same ones.
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
-    let mut line = |what: &str, span: Span| {
-        shown.push(&text!(
-            "  {} {}{}\n",
-            padded(what),
-            at(sources, span),
-            said(sources, span)
-        ));
-    };
     match (source.kind, source.span) {
-        (SourceKind::Data, Some(span)) => line("comes from", span),
-        (SourceKind::File, Some(span)) => line("read from", span),
-        (SourceKind::Template, Some(span)) => line("written at", span),
+        (SourceKind::Data, Some(span)) => shown.push(&span_line("comes from", span, sources)),
+        (SourceKind::File, Some(span)) => shown.push(&span_line("read from", span, sources)),
+        (SourceKind::Template, Some(span)) => shown.push(&span_line("written at", span, sources)),
         _ => {}
     }
     match (source.kind, source.tag) {
-        (SourceKind::Computed, Some(tag)) => line("computed by", tag),
-        (SourceKind::Tag, Some(tag)) => line("written by", tag),
+        (SourceKind::Computed, Some(tag)) => shown.push(&span_line("computed by", tag, sources)),
+        (SourceKind::Tag, Some(tag)) => shown.push(&span_line("written by", tag, sources)),
         (SourceKind::Template, _) | (_, None) => {}
         (_, Some(tag)) if Some(tag) == source.span => {}
-        (_, Some(tag)) => line("written by", tag),
+        (_, Some(tag)) => shown.push(&span_line("written by", tag, sources)),
     }
     source
         .made_of
         .iter()
-        .for_each(|span| line("  made of", *span));
-    source
-        .steps
-        .iter()
-        .filter(|_| with_steps)
-        .for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
+        .for_each(|span| shown.push(&span_line("  made of", *span, sources)));
+    source.steps.iter().filter(|_| with_steps).for_each(|step| {
+        shown.push(&span_line(
+            &format!("  {}", step.kind.at()),
+            step.span,
+            sources,
+        ));
+    });
     if let (SourceKind::Data, None, Some(path)) = (source.kind, source.span, &source.data) {
         shown.push(&text!(
             "  {} `ctx{}`\n",
@@ -148,8 +134,8 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     shown
 }
 
-/// Describes a location that contributed to the output of a step.
-fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
+/// Describes a location that contributed to a value.
+fn span_line(what: &str, span: Span, sources: &Sources) -> Text {
     text!(
         "  {} {}{}\n",
         padded(what),

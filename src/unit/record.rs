@@ -567,8 +567,8 @@ impl<'a> Record<'a> {
             .iter()
             .map(|step| (step.span, step.kind.phrase()))
             .collect();
-        let is_inside = |span: &Span| splice.literal.contains(*span);
-        if !is_inside(&first.span) && !steps.iter().any(|(span, _)| is_inside(span)) {
+        let literal = splice.literal;
+        if !literal.contains(first.span) && !steps.iter().any(|(span, _)| literal.contains(*span)) {
             steps.push((splice.literal, "rendered for this value"));
         }
         let (data, file) = match &first.by {

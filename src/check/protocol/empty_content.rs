@@ -21,7 +21,7 @@ body_rule! {
      (openai/openai-python#1812)\n\
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: according to user reports, other messages without text are rejected\n\
-     * Z.ai: an empty text next to other parts is rejected (an error)\n\
+     * Z.ai and Moonshot: an empty text next to other parts or calls is rejected (an error)\n\
      * Claude on GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
      * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \

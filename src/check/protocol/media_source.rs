@@ -19,7 +19,7 @@ body_rule! {
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document for Gemini, and the URL of an image for Moonshot and Workers AI. Gemini reads \
-     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. According to user \
+     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 is a warning. According to user \
      reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an address in a private network, \
      such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\

@@ -2,7 +2,7 @@
 //! <https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md> and the validator in the same
 //! repository.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Found;
 use super::schemas::properties_without;
@@ -137,8 +137,12 @@ fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Keywords that describe a schema without restricting its values.
-const MOONSHOT_NOTES: [&str; 2] = ["description", "title"];
+/// Keywords that Moonshot's validator accepts next to a list of types.
+const BESIDE_TYPES: [&str; 5] = ["type", "description", "title", "$defs", "$id"];
+
+/// Keywords that a schema and its alternatives may both have, and those that are not repeated: a
+/// `type` next to `anyOf` is always reported, by [`moonshot_alternatives`].
+const REPEATABLE: [&str; 4] = ["description", "title", "type", "anyOf"];
 
 /// Finds keywords next to a list of types. Moonshot's validator accepts only a description, and
 /// `enum` if the list has one type besides `null`.
@@ -146,16 +150,8 @@ fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if types_of(inner).len() < 2 || inner.get("enum").is_some() {
         return;
     }
-    let mut names = inner
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name);
-    let restricts = |name: &&String| {
-        !MOONSHOT_NOTES.contains(&name.as_str())
-            && !["type", "$defs", "$id"].contains(&name.as_str())
-    };
-    if let Some(name) = names.find(restricts) {
+    let mut names = inner.as_object().into_iter().flat_map(Map::keys);
+    if let Some(name) = names.find(|name| !BESIDE_TYPES.contains(&name.as_str())) {
         let message = format!(
             "Moonshot's validator rejects `{}` next to several types",
             cut(name, 40)
@@ -175,15 +171,11 @@ fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(branches) = inner.get("anyOf").and_then(Value::as_array) else {
         return;
     };
-    let is_repeated = |name: &&String| {
-        // A `type` next to `anyOf` is always reported, by `moonshot_alternatives`.
-        !MOONSHOT_NOTES.contains(&name.as_str())
-            && !["type", "anyOf"].contains(&name.as_str())
-            && branches
-                .iter()
-                .any(|branch| branch.get(name.as_str()).is_some())
-    };
-    if let Some(name) = members.keys().find(is_repeated) {
+    let mut names = members
+        .keys()
+        .filter(|name| !REPEATABLE.contains(&name.as_str()));
+    if let Some(name) = names.find(|name| branches.iter().any(|branch| branch.get(name).is_some()))
+    {
         let message = format!(
             "Moonshot rejects `{}` next to `anyOf`, because one of its schemas has it as well",
             cut(name, 40)

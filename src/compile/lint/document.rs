@@ -205,7 +205,7 @@ impl DocumentJudge<'_> {
             let wire = wire.map_or_else(|| self.recognised(&value, model_at), Ok)?;
             let target = self.target_of(wire, endpoint, model_at);
             let headers = Some(headers.or(|| target.all_headers()));
-            self.judged(&value, wire, LintTarget { headers, ..target }, endpoint)
+            self.judged(&value, wire, &LintTarget { headers, ..target }, endpoint)
         });
         let (wire, problems) = match linted {
             Ok(Ok(linted)) => (Some(linted.wire), linted.problems),
@@ -231,33 +231,28 @@ impl DocumentJudge<'_> {
         &self,
         body: &Value,
         wire: WireFormat,
-        target: LintTarget<'_>,
+        target: &LintTarget<'_>,
         endpoint: Option<&Endpoint>,
     ) -> Result<Linted, Unrecognised> {
         let judge = Judge::new(self.compiler);
         let guessed = endpoint
             .filter(|_| self.target.instance.is_none() && self.target.server.is_none())
             .and_then(|endpoint| judge.guessed_server_at(endpoint));
-        let mut linted = judge.lint(body, Some(wire), &target)?;
         let Some(server) = guessed else {
-            return Ok(linted);
+            return judge.lint(body, Some(wire), target);
         };
         let anywhere = LintTarget {
             instance: None,
             server: Some(Server::Unknown),
-            ..target
+            ..target.clone()
         };
         let certain = judge.lint(body, Some(wire), &anywhere)?;
         if server == Server::LlamaCpp && is_of_mlx(body) {
             return Ok(certain);
         }
+        let mut linted = judge.lint(body, Some(wire), target)?;
         for problem in &mut linted.problems {
-            let is_certain = |other: &Problem| {
-                other.rule.code == problem.rule.code
-                    && other.pointer == problem.pointer
-                    && other.severity == problem.severity
-            };
-            if !certain.problems.iter().any(is_certain) {
+            if !certain.problems.iter().any(|other| is_same(other, problem)) {
                 problem.severity = Some(Severity::Warning);
             }
         }
@@ -320,6 +315,13 @@ impl DocumentJudge<'_> {
         let named = self.target.instance.and_then(local_server);
         named.or_else(|| Judge::new(self.compiler).local_server_at(endpoint?))
     }
+}
+
+/// Returns `true` if two problems break the same rule at the same location, and are equally severe.
+fn is_same(one: &Problem, other: &Problem) -> bool {
+    one.rule.code == other.rule.code
+        && one.pointer == other.pointer
+        && one.severity == other.severity
 }
 
 /// Returns `true` if a body's model has weights for Apple's MLX, which llama.cpp does not read.
