@@ -89,11 +89,26 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     let mut candidates = texts(text);
     if let Some(whole) = candidates.pop() {
         if whole.len() <= LONGEST_WRAPPED && whole.trim().contains('\n') {
-            candidates.push(whole.lines().map(str::trim).collect());
+            candidates.push(unwrapped(&whole));
         }
         candidates.push(whole);
     }
     candidates
+}
+
+/// Returns a text in one line. Terminals break it within words, or fill the line with spaces after
+/// a word; boxes begin and end each line with a character that draws the frame.
+fn unwrapped(text: &str) -> String {
+    let is_frame = |c: char| ('\u{2500}'..='\u{259f}').contains(&c);
+    let mut line = String::new();
+    for part in text.lines() {
+        let part = part.trim_matches(|c: char| is_frame(c) && !c.is_whitespace());
+        line.push_str(part.trim());
+        if part.ends_with(char::is_whitespace) {
+            line.push(' ');
+        }
+    }
+    line
 }
 
 /// Returns the strings in an answer: JSON strings, lines, and finally the whole text. Requests are
@@ -130,11 +145,12 @@ fn texts(text: &str) -> Vec<String> {
 /// more than one message.
 const LONGEST_MESSAGE: usize = 600;
 
-/// A message in an answer that is not JSON: a Python dictionary, or JSON that was cut off or
-/// escaped. It ends with the same kind of quote that it begins with.
+/// A message in an answer that is not JSON: a Python dictionary or object, or JSON that was cut off
+/// or escaped. It ends with the same kind of quote that it begins with.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?s)["'](?:message|msg|detail|error|reason)\\*["']\s*:\s*\\*(?:"(.+?)\\*"|'(.+?)\\*')\s*[,}\]]"#,
+        r#"(?sx) (?: ["'] (?:message|msg|detail|error|reason) \\* ["'] \s* : | (?-u:\b) (?:message|detail) = )
+        \s* \\* (?: "(.+?)\\*" | '(.+?)\\*' ) \s* [,})\]]"#,
     )
 });
 
