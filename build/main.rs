@@ -1,4 +1,5 @@
-//! Generates validators for the bundled wire schemas when the program is built.
+//! Generates validators for the bundled wire schemas, and compresses the dictionary of refusals,
+//! when the program is built.
 
 // The library's rule that only `system` accesses the outside does not apply to a build script.
 #![allow(clippy::disallowed_methods)]
@@ -12,7 +13,10 @@ mod folders;
 mod node;
 mod validators;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The compression level: higher ones gain little, and slow a build script down.
+const LEVEL: u8 = 6;
 
 fn main() {
     // `include_dir` does not notice new files, so rebuild when a bundled file is added or removed.
@@ -27,8 +31,24 @@ fn main() {
         println!("cargo::rerun-if-changed={folder}");
     }
     let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
-    let schemas = variable("CARGO_MANIFEST_DIR").join("schemas/wire");
-    let generated = validators::generate(&schemas);
-    std::fs::write(variable("OUT_DIR").join("validators.rs"), generated)
-        .expect("the output folder can be written");
+    let (project, output) = (variable("CARGO_MANIFEST_DIR"), variable("OUT_DIR"));
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(output.join(name), bytes).expect("the output folder can be written");
+    };
+    let generated = validators::generate(&project.join("schemas/wire"));
+    write("validators.rs", generated.as_bytes());
+    let refusals = joined(&project.join("refusals"));
+    let compressed = miniz_oxide::deflate::compress_to_vec(refusals.as_bytes(), LEVEL);
+    write("refusals.deflate", &compressed);
+}
+
+/// Returns the files of a folder in the order of their names, separated by zero bytes.
+fn joined(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let texts = paths
+        .iter()
+        .map(|path| std::fs::read_to_string(path).expect("the file is UTF-8"));
+    texts.collect::<Vec<_>>().join("\0")
 }

@@ -19,7 +19,8 @@ pub use hunks::TextHunk;
 pub use structural::{Change, ChangeKind, FileChange, structural};
 pub use words::{Word, words};
 
-use similar::{DiffOp, TextDiff};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffOp, DiffTag};
 
 /// Returns the operations that convert some lines to others.
 pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
@@ -42,38 +43,41 @@ fn words_of(text: &str) -> Vec<&str> {
     str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
 }
 
-/// Returns a textual diff with three lines of context. If long strings have little in common,
-/// everything between the first and the last difference is replaced. It starts with
-/// `diff a/NAME b/NAME`, because Buildkite treats the usual `--- a/NAME` as the title of a group.
+/// The number of equal lines shown around changes.
+const CONTEXT: usize = 3;
+
+/// Returns a textual diff of a file. It starts with `diff a/NAME b/NAME`, because Buildkite treats
+/// the usual `--- a/NAME` as the title of a group.
 pub fn textual(old: &str, new: &str, name: &str) -> String {
-    let (before, after): (Vec<&str>, Vec<&str>) = (
-        old.split_inclusive('\n').collect(),
-        new.split_inclusive('\n').collect(),
-    );
-    let header = format!("diff a/{name} b/{name}\n");
-    if bounded::is_cheap(&before, &after) {
-        return format!(
-            "{header}{}",
-            TextDiff::from_lines(old, new)
-                .unified_diff()
-                .context_radius(3)
-        );
+    format!("diff a/{name} b/{name}\n{}", unified(old, new))
+}
+
+/// Returns the hunks of a unified diff.
+pub(crate) fn unified(old: &str, new: &str) -> String {
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let mut text = String::new();
+    for hunk in similar::group_diff_ops(line_operations(&old, &new), CONTEXT) {
+        text.push_str(&format!("{}\n", UnifiedHunkHeader::new(&hunk)));
+        for operation in hunk {
+            let (tag, before, after) = operation.as_tag_tuple();
+            if tag == DiffTag::Equal {
+                add_lines(&mut text, ' ', &old[before]);
+            } else {
+                add_lines(&mut text, '-', &old[before]);
+                add_lines(&mut text, '+', &new[after]);
+            }
+        }
     }
-    let (removed, added) = bounded::middles(&before, &after);
-    let hunk = format!("@@ -{} +{} @@\n", place(&removed), place(&added));
-    let removed = before[removed].iter().map(|it| line('-', it));
-    let added = after[added].iter().map(|it| line('+', it));
-    [header, hunk]
-        .into_iter()
-        .chain(removed)
-        .chain(added)
-        .collect()
+    text
 }
 
-fn place(range: &std::ops::Range<usize>) -> String {
-    format!("{},{}", range.start + 1, range.len())
-}
-
-fn line(sign: char, line: &str) -> String {
-    format!("{sign}{}\n", line.trim_end_matches('\n'))
+fn add_lines(text: &mut String, sign: char, lines: &[&str]) {
+    for line in lines {
+        text.push(sign);
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
 }

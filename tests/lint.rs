@@ -1006,7 +1006,7 @@ fn what_is_found_in_place_of_a_body_is_named() {
         ),
         (
             json!({"model": "gpt-3.5-turbo-instruct", "prompt": "a", "n": 2}),
-            "old completions API",
+            "text completions API",
         ),
         (
             json!({"type": "turn.prompt", "input": [{"type": "text", "text": "hi"}]}),

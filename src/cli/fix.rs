@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use similar::TextDiff;
-
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, report_from};
 use crate::compile::Report;
 use crate::compile::mend::{MendedFile, mend};
 use crate::diag::count;
+use crate::diff::unified;
 use crate::text::{Text, text};
 use crate::world::{Output, World};
 
@@ -71,10 +70,5 @@ pub(super) fn run(
 fn diff(file: &MendedFile) -> Text {
     let [old, new] =
         [&file.old, &file.new].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    let diff = TextDiff::from_lines(&old, &new);
-    text!(
-        "{}\n{}",
-        file.path,
-        Text::lines(&diff.unified_diff().to_string())
-    )
+    text!("{}\n{}", file.path, Text::lines(&unified(&old, &new)))
 }

@@ -374,7 +374,10 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
         Reason::Rule(code) => paragraph(&format!(
             "The rule `{code}` detects this before you send the request (see `reqc rule {code}`)."
         )),
-        Reason::Unruled(Unruled::Unsaid) if it.basis == Basis::Words => {
+        // Words alone do not show where the cause is.
+        Reason::Unruled(Unruled::Unsaid | Unruled::Server | Unruled::Transport)
+            if it.basis == Basis::Words =>
+        {
             paragraph("With `--body FILE`, the request is checked too.");
         }
         // The body may still have such a mistake.

@@ -381,6 +381,11 @@ impl Finder {
             Address::Unsupported(_) if self.wire.is_none() => {
                 return self.stranger(here, Stranger::Unknown);
             }
+            // Bedrock's chat formats have no `prompt`.
+            Address::Invoke if self.wire.is_none() && members.contains_key("prompt") => {
+                let address = Address::Unsupported(Unsupported::BedrockPrompt);
+                return self.stranger(Here { address, ..here }, Stranger::Unknown);
+            }
             // A browser's request to an unknown server may be for anything.
             Address::Unknown | Address::Invoke if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
@@ -667,6 +672,15 @@ mod tests {
         assert_eq!(kind(rollout, chat), Stranger::Session(Agent::Codex));
         let encoded = json!(json!({"model": "m", "messages": []}).to_string());
         assert_eq!(kind(encoded, None), Stranger::Encoded);
+    }
+
+    #[test]
+    fn a_prompt_at_bedrock_is_not_taken_for_a_format_with_prompts() {
+        let url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/mistral.mistral-7b-instruct-v0:2/invoke";
+        let body = json!({"prompt": "<s>[INST] Hi [/INST]", "max_tokens": 100});
+        let found = find(json!({"url": url, "body": body}), None);
+        assert_eq!(found.bodies.len(), 0);
+        assert_eq!(found.unsupported[0].2, Unsupported::BedrockPrompt);
     }
 
     #[test]

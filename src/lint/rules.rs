@@ -26,9 +26,9 @@ crate::diag::rules! {
          The URL of a HAR entry or of a batch line takes precedence over the shape; fields that only one format has and models that only \
          one provider serves do too.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
-        "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
-         (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`), Gemini's Interactions API (`/v1beta/interactions`), the old \
-         completions API (`/v1/completions`), and the native APIs of CLOVA Studio, Snowflake Cortex (`inference:complete`), watsonx.ai \
+        "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), the prompt formats \
+         of its models (`max_gen_len`, `inputText`), Cohere's chat API (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`), Gemini's Interactions API (`/v1beta/interactions`), text \
+         completions (`/v1/completions`, llama.cpp's `/completion`), and the native APIs of CLOVA Studio, Snowflake Cortex (`inference:complete`), watsonx.ai \
          (`/ml/v1/text/chat`) and Yandex Cloud have their own formats. They are recognised by the URL, or by the shape of the body: \
          content blocks without `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with a Command model; \
          `messages` inside `input`, beside `parameters`; `input` beside `system_instruction` or `generation_config`; `model_id` beside \

@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 pub enum Unsupported {
     /// Amazon Bedrock's Converse API, and Amazon Nova.
     Converse,
+    /// The models' own prompt formats on Amazon Bedrock (`invoke`): Llama, Titan, Mistral's and
+    /// Anthropic's older models.
+    BedrockPrompt,
     /// Cohere's own chat API, in both versions.
     CohereChat,
     /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
@@ -17,7 +20,7 @@ pub enum Unsupported {
     WorkersAi,
     /// LM Studio's own chat API.
     LmStudioChat,
-    /// OpenAI's text completions, the predecessor of chat.
+    /// Text completions: OpenAI's, the predecessor of chat, and llama.cpp's.
     TextCompletion,
     /// Gemini's Interactions API.
     Interactions,
@@ -133,11 +136,14 @@ impl Unsupported {
     pub fn name(self) -> &'static str {
         match self {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
+            Unsupported::BedrockPrompt => "a model's own prompt format on Amazon Bedrock",
             Unsupported::CohereChat => "Cohere's chat API",
             Unsupported::DashScope => "DashScope's own generation API",
             Unsupported::WorkersAi => "Cloudflare's own API for Workers AI (`/ai/run`)",
             Unsupported::LmStudioChat => "LM Studio's own chat API (`/api/v1/chat`)",
-            Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
+            Unsupported::TextCompletion => {
+                "a text completions API (`/v1/completions`, llama.cpp's `/completion`)"
+            }
             Unsupported::Interactions => "Gemini's Interactions API",
             Unsupported::ClovaChat => "CLOVA Studio's own chat API",
             Unsupported::CortexComplete => {
@@ -172,6 +178,9 @@ impl Unsupported {
         if body.contains_key("modelUri") {
             return Some(Unsupported::YandexCompletion);
         }
+        if has_any(body, &BEDROCK_PROMPT) {
+            return Some(Unsupported::BedrockPrompt);
+        }
         let messages = body.get("messages")?.as_array()?;
         if is_converse(body, messages) {
             return Some(Unsupported::Converse);
@@ -191,6 +200,16 @@ impl Unsupported {
 
 /// The members that only Cohere's bodies have.
 const COHERE: [&str; 3] = ["citation_options", "safety_mode", "strict_tools"];
+
+/// The members of the prompt formats on Bedrock: those of Llama, of Titan, and of older Claude
+/// models.
+///
+/// Source: <https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html>.
+const BEDROCK_PROMPT: [&str; 3] = [
+    "max_gen_len",
+    "textGenerationConfig",
+    "max_tokens_to_sample",
+];
 
 /// The members that bodies of Converse have, but chat formats do not. The model is in the address.
 const CONVERSE: [&str; 5] = [
@@ -384,6 +403,14 @@ mod tests {
             (
                 json!({"model_id": "ibm/granite", "project_id": "a", "messages": messages}),
                 Some(Unsupported::WatsonxChat),
+            ),
+            (
+                json!({"prompt": "Hi", "max_gen_len": 100}),
+                Some(Unsupported::BedrockPrompt),
+            ),
+            (
+                json!({"inputText": "Hi", "textGenerationConfig": {}}),
+                Some(Unsupported::BedrockPrompt),
             ),
         ] {
             assert_eq!(of(&body), expected, "{body}");

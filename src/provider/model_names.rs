@@ -312,11 +312,13 @@ fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let is_plain = account
         .chars()
         .all(|character| character.is_ascii_alphabetic() || character == '/');
-    accounts
-        .iter()
-        .copied()
-        .filter(|known| is_plain && known.ends_with('/'))
-        .find(|known| account != *known && is_misspelling(account, known))
+    if !is_plain || accounts.contains(&account) {
+        return None;
+    }
+    let of_gateways = accounts.iter().copied().filter(|it| it.ends_with('/'));
+    of_gateways
+        .into_iter()
+        .find(|known| is_misspelling(account, known))
 }
 
 #[cfg(test)]
@@ -544,6 +546,7 @@ mod tests {
             (Server::OpenRouter, "anthracite-org/magnum-v4-72b"),
             (Server::OpenRouter, "deepseek/deepseek-chat-v3.1"),
             (Server::OpenRouter, "x-ai/grok-4-fast"),
+            (Server::OpenRouter, "mistralai/mistral-nemo"),
         ] {
             assert_eq!(misnamed_at(server)(name), None, "{name}");
         }
