@@ -423,9 +423,9 @@ fn what_stands_around_a_message_does_not_hide_it() {
         ),
         (
             "an odd regex lookaround in the schema is unsupported",
-            "about a tool schema",
+            "mentions a schema",
         ),
-        ("this odd image was unwelcome", "about an image"),
+        ("this odd image was unwelcome", "mentions an image"),
     ];
     for wrapper in wrappers {
         for (message, meaning) in messages {
@@ -444,45 +444,42 @@ fn what_stands_around_a_message_does_not_hide_it() {
 
 #[test]
 fn words_blame_what_the_message_is_about() {
-    let about_schema = "about a tool schema";
-    let about_server = "about the model on the server";
+    let of_schema = "mentions a schema";
+    let of_server = "mentions the model on the server";
     for (text, meaning) in [
         (
             "tools.1.custom.input_schema: an odd $ref. Learn more about tool use at https://a.example/tool-use.",
-            about_schema,
+            of_schema,
         ),
         (
             "400 the function call 'odd' has 'image' in the schema twice",
-            about_schema,
+            of_schema,
         ),
         (
             "400 odd: property 'credentials' in schema lacks a kind",
-            about_schema,
+            of_schema,
         ),
         (
             "400 the tool 'purchase' has an odd description",
-            "about the tools",
+            "mentions tools",
         ),
-        ("400 model is missing a tokenizer", about_server),
+        ("400 model is missing a tokenizer", of_server),
         (
             "400 the odd model has no chat template for tools",
-            about_server,
+            of_server,
         ),
-        (
-            "400 odd tools: the server lacks a tool parser",
-            about_server,
-        ),
+        ("400 odd tools: the server lacks a tool parser", of_server),
         (
             "400 this is a base model, use the completions endpoint",
-            about_server,
+            of_server,
         ),
         (
             "400 the worker is missing an odd environment variable",
-            about_server,
+            of_server,
         ),
         (
             "400 the odd tool choice is not welcome with tool calls",
-            "about the tool choice",
+            "mentions the tool choice",
         ),
         (
             "400 the model produced an odd tool call that does not match",
@@ -503,7 +500,7 @@ fn words_blame_what_the_message_is_about() {
         ),
         (
             "400 there are no available tools like this",
-            "about the tools",
+            "mentions tools",
         ),
     ] {
         let found = Dictionary::bundled().explain(text);
@@ -608,7 +605,7 @@ fn words_after_a_general_sentence_count_more() {
     let general = "Invalid API parameter, please check the documentation";
     for (rest, meaning) in [
         (".invalid gzip request body", "could not decompress"),
-        (". this odd image was unwelcome", "about an image"),
+        (". this odd image was unwelcome", "mentions an image"),
         (
             ": unknown field `odd`, expected one of `a`, `b`",
             "does not recognise",
