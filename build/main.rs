@@ -32,14 +32,15 @@ fn main() {
     }
     let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
     let (project, output) = (variable("CARGO_MANIFEST_DIR"), variable("OUT_DIR"));
-    let write = |name: &str, bytes: &[u8]| {
-        std::fs::write(output.join(name), bytes).expect("the output folder can be written");
-    };
     let generated = validators::generate(&project.join("schemas/wire"));
-    write("validators.rs", generated.as_bytes());
+    write(&output.join("validators.rs"), generated.as_bytes());
     let refusals = joined(&project.join("refusals"));
     let compressed = miniz_oxide::deflate::compress_to_vec(refusals.as_bytes(), LEVEL);
-    write("refusals.deflate", &compressed);
+    write(&output.join("refusals.deflate"), &compressed);
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
 /// Returns the files of a folder in the order of their names, separated by zero bytes.

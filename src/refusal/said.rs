@@ -99,16 +99,20 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
 /// Returns a text in one line. Terminals break it within words, or fill the line with spaces after
 /// a word; boxes begin and end each line with a character that draws the frame.
 fn unwrapped(text: &str) -> String {
-    let is_frame = |c: char| ('\u{2500}'..='\u{259f}').contains(&c);
     let mut line = String::new();
     for part in text.lines() {
-        let part = part.trim_matches(|c: char| is_frame(c) && !c.is_whitespace());
+        let part = part.trim_matches(draws_frames);
         line.push_str(part.trim());
         if part.ends_with(char::is_whitespace) {
             line.push(' ');
         }
     }
     line
+}
+
+/// Returns `true` for Unicode's box-drawing characters and block elements.
+fn draws_frames(character: char) -> bool {
+    ('\u{2500}'..='\u{259f}').contains(&character)
 }
 
 /// Returns the strings in an answer: JSON strings, lines, and finally the whole text. Requests are
