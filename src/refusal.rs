@@ -576,8 +576,8 @@ const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 /// The sentence that marks entries for a status with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
 
-/// The maximum length of a string, in bytes, that is searched for changed sentences and for
-/// phrases, because each of them is compared with each line.
+/// The maximum length, in bytes, of a string that is searched for similar sentences and for phrases:
+/// every sentence and phrase is compared with every line.
 const LONGEST_NEAR: usize = 16_000;
 
 /// The minimum number of words after a general sentence that can add information.

@@ -250,9 +250,9 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .map(|at| at..word.end)
 }
 
-/// Returns the offset of a key after lower-case letters, if the text after the key's prefix is too
-/// random for a name. Long words are skipped, because encoded data contains such prefixes by
-/// chance.
+/// Returns the offset of a key that follows lower-case letters directly (`tokensk-…`), if the text
+/// after its prefix is too random for a name. In long words, only web tokens are searched for,
+/// because encoded data contains other prefixes by chance.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);

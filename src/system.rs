@@ -146,7 +146,7 @@ pub(crate) use place::to_read;
 #[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use place::to_write;
 
-/// Returns the bytes of a regular file at any path on the disk. For files named on the command
+/// Returns the bytes of a regular file at any path on the disk. Used for files named on the command
 /// line.
 ///
 /// # Errors
@@ -234,5 +234,5 @@ fn is_flat_profile(disk: &Disk, path: &str) -> bool {
         .any(|line| line.trim_start().starts_with("name"))
 }
 
-/// The maximum size of a file that is read to check whether it is a profile, in bytes.
+/// The maximum size, in bytes, of a file that is read to check whether it is a profile.
 const MAX_PROBE_BYTES: u64 = 1 << 20;

@@ -86,7 +86,7 @@ impl Node {
 pub struct Key {
     /// The decoded name.
     pub name: String,
-    /// The bytes of the key.
+    /// The byte range of the key.
     pub span: Range<usize>,
 }
 

@@ -691,7 +691,7 @@ pub(super) enum Format {
     Markdown,
     /// A self-contained HTML page
     Html,
-    /// An LCOV tracefile of `coverage`, for editors and coverage services
+    /// An LCOV tracefile (only `reqc coverage`), for editors and coverage services
     Lcov,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]

@@ -448,13 +448,13 @@ pub(crate) fn changed(
     changes
 }
 
-/// Finds the lines that caused changes. Each search makes the body again, so the work for one agent
-/// is limited: only its first changes get a cause.
+/// Finds the lines that caused changes. Each search recompiles the body, so the work for one agent
+/// is limited: causes are found only for its first changes.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The size of the new text of each subject, in bytes.
     sizes: HashMap<&'c BodyId, usize>,
-    /// The number of bytes that may still be made for each agent.
+    /// The number of bytes that may still be recompiled for each agent.
     left: HashMap<Arc<str>, usize>,
 }
 

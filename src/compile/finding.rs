@@ -101,9 +101,9 @@ impl Teller<'_> {
         }
     }
 
-    /// Reports a problem at the location that wrote the value, once for all agents and contexts
-    /// that the problem reaches. `more` extends a new finding; it receives the span at which the
-    /// value was written.
+    /// Reports a problem at the location where the value was written, as one finding for all
+    /// affected agents and contexts. `more` adds details when the finding is created; it receives
+    /// the span of that location.
     pub(super) fn tell(
         &self,
         blamed: Blamed<'_>,

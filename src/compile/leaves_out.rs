@@ -45,7 +45,7 @@ impl Declared {
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 
-/// An entry that was seen.
+/// An entry, and whether it has applied.
 #[derive(Debug)]
 struct Seen {
     kind: ContentKind,

@@ -87,7 +87,7 @@ crate::diag::rules! {
          pull request cannot see them, so the reviewed text differs from what is sent. In names, they make two different things \
          look the same.\n\n\
          Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and \
-         joiners and selectors in emoji. Conversations of contexts are not checked either.\n\n\
+         joiners and selectors in emoji. Conversations in contexts are not checked either.\n\n\
          * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
          * right: `name = \"Reviewer\"`\n\n\
          If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, `{{ \

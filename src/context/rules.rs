@@ -30,8 +30,8 @@ crate::diag::rules! {
          own version never reaches a body, so the context does not test what it seems to test.\n\n\
          `docs/contexts.md` has the complete list.";
     UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block in a context comes from an unknown client API",
-        "A block with an `origin` is sent back only to that client API, and left out for every other. If the origin is misspelled, or is \
-         the name of a provider instance, it is not a client API: the block reaches no body, and the context does not test it.\n\n\
+        "A block with an `origin` is sent back only to that client API, and left out for all others. If the origin is misspelled, or is \
+         the name of a provider instance, it is not a client API: the block is never sent, so the context does not test it.\n\n\
          * wrong: `\"origin\": \"claude\"`\n\
          * right: `\"origin\": \"Claude\"`\n\n\
          `client_api` in a provider instance uses the same names.";

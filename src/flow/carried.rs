@@ -686,7 +686,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Judges a block in the provider's own form. The body may contain it as a whole, as members of
+    /// Checks that the body carries a block in the provider's own form. The body may contain it as a whole, as members of
     /// another object, or as a string that replaces it.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();

@@ -1,4 +1,4 @@
-//! URL paths that a server does not support, although they end like an endpoint.
+//! URL paths that end like an endpoint's, but that the server does not have.
 
 use super::Server;
 use super::url::UrlParts;

@@ -3,8 +3,8 @@
 use super::pattern::{self, Pattern, Plain};
 use crate::toml::{self, Kind, Table};
 
-/// The files of `refusals/`, separated by zero bytes and compressed by the build script: they are
-/// an eighth of the program's size otherwise, and only two commands read them.
+/// The files of `refusals/`, separated by zero bytes and compressed by the build script:
+/// uncompressed, they would be an eighth of the program, and few commands read them.
 static FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refusals.deflate"));
 
 /// A provider, a server or a proxy that rejects requests.
@@ -107,7 +107,7 @@ pub enum Unruled {
     Content,
     /// The refusal is about a wire format that reqc does not support.
     Format,
-    /// The message does not say what is wrong.
+    /// The message does not say what is wrong: several mistakes lead to it.
     Unsaid,
 }
 
@@ -180,7 +180,9 @@ impl Unruled {
             }
             Unruled::Content => "No rule detects this: it depends on the meaning of the content.",
             Unruled::Format => "No rule detects this: `reqc` does not support this wire format.",
-            Unruled::Unsaid => "The message does not say what is wrong.",
+            Unruled::Unsaid => {
+                "Several mistakes lead to this message, so no rule is named: `reqc lint` checks the body."
+            }
         }
     }
 }

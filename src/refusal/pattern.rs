@@ -121,8 +121,8 @@ fn without_brackets(text: &str) -> String {
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
-    /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. The mark of a list before it
-    /// is left out, as in text.
+    /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. A list bullet before the
+    /// sentence is ignored, as it is in the text that is searched.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();

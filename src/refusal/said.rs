@@ -96,18 +96,25 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns a text in one line. Terminals break it within words, or fill the line with spaces after
-/// a word; boxes begin and end each line with a character that draws the frame.
+/// Returns a text in one line. A terminal breaks a word only at the end of a full line; a box begins
+/// and ends each line with a character that draws the frame.
 fn unwrapped(text: &str) -> String {
+    let width = text.lines().map(length).max().unwrap_or_default();
     let mut line = String::new();
     for part in text.lines() {
+        let is_full = length(part) == width;
         let part = part.trim_matches(draws_frames);
         line.push_str(part.trim());
-        if part.ends_with(char::is_whitespace) {
+        if !is_full || part.ends_with(char::is_whitespace) {
             line.push(' ');
         }
     }
     line
+}
+
+/// Returns the number of characters of a line without spaces at its end.
+fn length(line: &str) -> usize {
+    line.trim_end().chars().count()
 }
 
 /// Returns `true` for Unicode's box-drawing characters and block elements.
@@ -158,13 +165,16 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The parameter that an answer names in addition to its message.
-static PARAM: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']"#));
+/// The parameter that an answer names in addition to its message. OpenAI's library for .NET writes
+/// it on a line of its own.
+static PARAM: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?m)["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']|^\s*Parameter: (\S+)\s*$"#)
+});
 
 /// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
 fn param(text: &str) -> Option<String> {
-    let param = PARAM.captures(text)?[1].to_owned();
+    let found = PARAM.captures(text)?;
+    let param = found.get(1).or(found.get(2))?.as_str().to_owned();
     // Some gateways repeat the message there, and Cerebras writes the kind of the error.
     let is_place = param != "None" && !param.contains(char::is_whitespace);
     (is_place && !param.ends_with("_error")).then_some(param)

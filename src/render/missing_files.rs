@@ -14,9 +14,9 @@ use crate::source::Span;
 use crate::world::{EntryKind, MemoryWorld};
 
 impl Engine {
-    /// Notes calls that read files of the layers by literal names, if there is no such file. A path
-    /// that the template passes to `file_exists` may be missing; if the template computes such a path
-    /// or lists a folder, any may.
+    /// Records calls that read a file that does not exist, if they name it literally. Paths that
+    /// the template tests with `file_exists` are exempt. If it computes such a path or lists a
+    /// folder, all paths are exempt.
     pub(super) fn note_missing_files(&mut self, repo: &Repo) {
         let scope = files_of_layers(repo);
         let prompts = self

@@ -14,7 +14,7 @@ pub(super) struct Misplaced {
 /// The scope around a statement in its template or its block.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// The number of loops.
+    /// The number of enclosing loops.
     loops: usize,
     /// `true` inside a block, but not in a macro in it.
     pub(super) is_block: bool,

@@ -1,4 +1,4 @@
-//! Stories of conversations: as text, as JSON, as a comment, and as a page with a timeline.
+//! Renders the stories of conversations as text, JSON, a comment, or a page with a timeline.
 
 mod sentences;
 mod html;

@@ -47,8 +47,8 @@ pub trait Tool: Send + Sync {
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 
     /// Returns `true` if the tool may run at the same time as other tools of the same answer, which
-    /// is the default. Otherwise, for example because it writes data that others read, the tool
-    /// runs alone: after the calls before it have ended, and before later ones start.
+    /// is the default. Return `false` if, for example, the tool writes data that others read. It
+    /// then runs alone: after the calls before it have ended, and before later ones start.
     fn is_concurrent(&self) -> bool {
         true
     }

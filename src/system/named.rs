@@ -84,7 +84,7 @@ pub(crate) fn read_input() -> Result<String, AccessError> {
     }
 }
 
-/// Writes a file named on the command line, in one step. Its folder must exist. Links in a
+/// Writes a file named on the command line atomically. Its folder must exist. Links in a
 /// repository are not followed.
 ///
 /// # Errors

@@ -20,8 +20,8 @@ pub struct TrustFolder {
 }
 
 impl TrustFolder {
-    /// Returns the folder of the current user: `$XDG_STATE_HOME/reqc/trust`, by default below
-    /// `~/.local/state`; on macOS below `~/Library/Application Support`, on Windows below
+    /// Returns the trust folder of the current user: `$XDG_STATE_HOME/reqc/trust`, by default under
+    /// `~/.local/state`; on macOS under `~/Library/Application Support`, on Windows under
     /// `%LOCALAPPDATA%`. `root` is the canonical root of the repository.
     pub fn of_person(root: &Path) -> TrustFolder {
         let folder = state_folder().ok_or_else(|| "the home folder cannot be determined".into());

@@ -16,7 +16,7 @@ pub(super) fn holds(value: &Value, name: &str) -> bool {
 /// such numbers could overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
-/// Returns the first number of tokens found at one of these JSON pointers.
+/// Returns the first token count that is found at one of these JSON pointers.
 pub(super) fn count(value: &Value, places: &[&str]) -> Option<u64> {
     places
         .iter()

@@ -410,8 +410,8 @@ impl Fragments<'_> {
             .next()
     }
 
-    /// Returns the tag whose value breaks the JSON around it, and the fix: for a value inside which
-    /// parsing fails, or for an empty one.
+    /// Returns the tag whose value breaks the surrounding JSON, and the fix. Parsing fails inside
+    /// this value, or the value is empty.
     fn bare_value(
         &self,
         recording: &Recording,

@@ -251,7 +251,7 @@ esac; }}"#
     );
     let warnings = server.warnings().join("\n");
     assert!(
-        warnings.contains("`odd` whose arguments are not an object")
+        warnings.contains("`odd` whose input schema is not of the type `object`")
             && warnings.contains("lists `a.b` twice"),
         "{warnings}"
     );

@@ -22,7 +22,7 @@ body_rule! {
      It is an error if 70 % of the estimated tokens of all text exceed the window, which leaves a margin of twice the measured error of \
      the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
      it is a warning. Nothing is reported if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). \
-     Reasoning of earlier turns and tools that are loaded later do not count.",
+     Reasoning from earlier turns and tools that are loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
             "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",

@@ -22,11 +22,11 @@ body_rule! {
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: according to user reports, other messages without text are rejected\n\
      * Z.ai and Moonshot: an empty text next to other parts or calls is rejected (an error)\n\
-     * Claude on GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
+     * Claude on GitHub Copilot: blank text is rejected (reported as an error, unless the message also contains tool calls)\n\
      * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
-     * Workers AI and LM Studio: according to user reports, a content of `null` next to calls is rejected (reported as a warning)\n\
+     * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a warning)\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\

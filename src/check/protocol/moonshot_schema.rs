@@ -31,7 +31,7 @@ pub(super) fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>)
                 "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
             )
             .warning()
-            .help("move it into each of them");
+            .help("move `type` into each schema of `anyOf`");
     }
 }
 

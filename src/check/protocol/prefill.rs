@@ -15,8 +15,8 @@ body_rule! {
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
      * GitHub Copilot: a report says that a system message cannot be the last (reported as a warning)\n\
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
-     * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
-     reject it, which `protocol/model-prefill` reports\n\
+     * DeepSeek: the message is continued only if it has `\"prefix\": true` and is sent to the beta endpoint (otherwise reported as a \
+     warning). Reasoning models reject it, which `protocol/model-prefill` reports\n\
      * llama.cpp: it must not contain `tool_calls`; while thinking is enabled, it is rejected (a warning if it is enabled \
      only by the model's default)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\

@@ -192,7 +192,7 @@ fn check_node<'b>(
     if is_array && !has("items", inner) {
         found
             .at_member(inner, "items", "an array needs `items`")
-            .help("describe the elements of the array");
+            .help("add `items` with the schema of the elements");
     }
     if is_object && is_empty && !is_whole {
         found

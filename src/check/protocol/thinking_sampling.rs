@@ -9,8 +9,7 @@ use crate::diag::Severity;
 
 body_rule! {
     Error "protocol/thinking-sampling", "the sampling settings are not allowed with thinking",
-    "With thinking on, Anthropic's API accepts only 1 as `temperature`, only 0.95 to 1 as `top_p`, and no `top_k`. Everything else \
-     is rejected: *temperature may only be set to 1 when thinking is enabled*.\n\n\
+    "While thinking is enabled, Anthropic's API accepts only a `temperature` of 1 and a `top_p` from 0.95 to 1, and rejects `top_k`: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
      Later models reject these fields altogether; then only `protocol/model-parameter` reports them.",

@@ -495,7 +495,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
         found
             .at_member(inner, "items", "an array needs `items`")
-            .help("describe the elements of the array, or write `\"items\": {}`");
+            .help("add `items` with the schema of the elements, or write `\"items\": {}`");
     }
     let rules: [(&str, IsRight<'_>, &str); 7] = [
         (

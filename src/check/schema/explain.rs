@@ -64,7 +64,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the remembered answer; without one, returns the answer that `work_out` computes.
+    /// Returns the cached answer, or else the answer that `work_out` computes.
     pub(super) fn ask<Q: Question>(
         &self,
         question: Q,

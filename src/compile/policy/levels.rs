@@ -455,8 +455,8 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     merged.into_vec()
 }
 
-/// Removes the findings about a provider instance whose wire format differs from that of the
-/// inherited body: once the format is right, its endpoint and its content are, too.
+/// If a provider instance's wire format differs from that of the inherited body, removes the
+/// findings that follow from this: correcting the format resolves them.
 fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
     for finding in &findings {

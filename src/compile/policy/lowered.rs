@@ -95,7 +95,7 @@ pub enum LoweredTo {
     Off,
     /// The rule's findings fail no run.
     Warning,
-    /// The older side made the findings errors; now they have their default level.
+    /// On the older side, the findings were errors; now they have their default level.
     Default,
     /// The item existed on the older side only. For a bundled layer: the layer lacks schemas.
     Removed,

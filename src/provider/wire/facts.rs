@@ -11,7 +11,7 @@ use crate::render::IdRule;
 pub(crate) struct Facts {
     /// The stable name, which is also used for the schema.
     pub(crate) name: &'static str,
-    /// The endings of the paths of the format's endpoints.
+    /// The path suffixes of the format's endpoints.
     pub(crate) paths: &'static [&'static str],
     /// The only server to which these paths apply, if another format uses the same paths at other
     /// servers.

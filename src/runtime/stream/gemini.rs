@@ -258,7 +258,7 @@ impl Gemini {
         }
     }
 
-    /// Completes a call that the server itself answers. It is not passed to the host, and is sent
+    /// Completes a call that the server executed itself. It is not passed to the host, and is sent
     /// back unchanged.
     fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
         if let Some(at) = self

@@ -472,7 +472,7 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
             None => {
                 let name = snippet(&tool.name);
                 remarks.push(format!(
-                    "has a tool `{name}` whose arguments are not an object; the tool is ignored"
+                    "has a tool `{name}` whose input schema is not of the type `object`; the tool is ignored"
                 ));
             }
         }
@@ -487,8 +487,9 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
     (offers, warnings)
 }
 
-/// Returns the definition of a server's tool; `None` if its arguments are not an object. If the
-/// schema lacks `type` or `properties`, adds it, because providers reject a schema without them.
+/// Returns the definition of a server's tool; `None` if its input schema is not of the type
+/// `object`. If the schema lacks `type` or `properties`, adds it, because providers reject a schema
+/// without them.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
     let kind = schema

@@ -1,5 +1,5 @@
 //! Performs one call to a server's tool. Reports progress until the result arrives, and cancels the
-//! call on the server if it is dropped.
+//! call on the server if the future is dropped.
 //!
 //! A server reports progress under the token of the request. Progress for calls that have ended or
 //! never existed is ignored. `rmcp` dispatches notifications in separate tasks, so a result could
