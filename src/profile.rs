@@ -479,7 +479,7 @@ fn is_value(value: &str, node: &Node) -> bool {
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
     if let Err(why) = glob(&pattern.value) {
         let message = format!("`{key}` contains an invalid glob: {why}");
-        let help = "use only `*`, `?`, `[a-z]` and `{a,b}`, for example `*.rs`";
+        let help = "the wildcards are `*`, `?`, `[a-z]` and `{a,b}`, as in `*.rs`";
         reader
             .report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message).help(help));
     }

@@ -26,7 +26,7 @@ crate::diag::rules! {
     NOT_NORMAL = Warning "context/not-normal", "a conversation is not in normal form",
         "Before a history is rendered, it is brought into normal form by the same function that the runtime uses. It drops \
          calls without results, results without calls, empty messages, and turns with only thinking; moves results directly \
-         after their calls; adds text to an error result without any; and gives a repeated call id a new value. The file's \
+         after their calls; adds text to an error result without any; and gives a repeated call ID a new value. The file's \
          own version never reaches a body, so the context does not test what it seems to test.\n\n\
          `docs/contexts.md` has the complete list.";
     UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block in a context comes from an unknown client API",

@@ -144,7 +144,7 @@ fn is_short(id: &str) -> bool {
 fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
     if id == "null" {
         return Some(Fault {
-            message: "a call id cannot be the string `null`".to_owned(),
+            message: "a call ID cannot be the string `null`".to_owned(),
             is_sure: true,
             help: NINE,
         });

@@ -113,8 +113,8 @@ impl Property {
                 "rejects content after results in the same message",
             ),
             Property::ShortCallIds => (
-                "requires call ids of nine letters or digits",
-                "accepts call ids of any length",
+                "requires call IDs of nine letters or digits",
+                "accepts call IDs of any length",
             ),
             Property::SignedCalls => (
                 "requires the signatures of calls in the current turn",
