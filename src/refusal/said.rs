@@ -461,6 +461,32 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn lines_are_joined_as_terminals_break_them() {
+        // A terminal breaks words at the end of full lines, but keeps short lines.
+        assert_eq!(
+            unwrapped("each message mu\nst have content"),
+            "each message must have content"
+        );
+        assert_eq!(
+            unwrapped("no\nmessages.3: is empty"),
+            "no messages.3: is empty"
+        );
+        // Boxes pad their lines, and may draw a frame.
+        assert_eq!(
+            unwrapped("\u{2502} must be   \n\u{2502} greater   "),
+            "must be greater "
+        );
+    }
+
+    #[test]
+    fn messages_and_parameters_of_libraries_are_found() {
+        let python = "ChatCompletion(id=None, code=400, message=\"it is odd\", param=None)";
+        assert_eq!(members(python), ["it is odd"]);
+        let net = "HTTP 400 (invalid_request_error)\nParameter: messages[0].role\n\nIt is odd.";
+        assert_eq!(fields(net), ["messages[0].role"]);
+    }
+
+    #[test]
     fn objects_of_a_dump_are_found() {
         let dump = "> POST /v1/messages\n{\"model\": \"m\"}\n< HTTP/1.1 400\n{\"error\": {\"message\": \"no\"}}\n";
         assert_eq!(
