@@ -43,10 +43,11 @@ fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
-/// Returns the files of a folder in the order of their names, separated by zero bytes.
+/// Returns the TOML files of a folder in the order of their names, separated by zero bytes.
 fn joined(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).expect("the folder can be read");
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "toml"));
     paths.sort();
     let texts = paths
         .iter()

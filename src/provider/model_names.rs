@@ -315,10 +315,10 @@ fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     if !is_plain || accounts.contains(&account) {
         return None;
     }
-    let of_gateways = accounts.iter().copied().filter(|it| it.ends_with('/'));
-    of_gateways
-        .into_iter()
-        .find(|known| is_misspelling(account, known))
+    accounts
+        .iter()
+        .copied()
+        .find(|known| known.ends_with('/') && is_misspelling(account, known))
 }
 
 #[cfg(test)]
