@@ -381,8 +381,12 @@ impl Finder {
             Address::Unsupported(_) if self.wire.is_none() => {
                 return self.stranger(here, Stranger::Unknown);
             }
-            // Bedrock's chat formats have no `prompt`.
-            Address::Invoke if self.wire.is_none() && members.contains_key("prompt") => {
+            // A model's own format at Bedrock has a `prompt` in place of `messages`.
+            Address::Invoke
+                if self.wire.is_none()
+                    && members.contains_key("prompt")
+                    && !members.contains_key("messages") =>
+            {
                 let address = Address::Unsupported(Unsupported::BedrockPrompt);
                 return self.stranger(Here { address, ..here }, Stranger::Unknown);
             }

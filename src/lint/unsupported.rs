@@ -178,10 +178,10 @@ impl Unsupported {
         if body.contains_key("modelUri") {
             return Some(Unsupported::YandexCompletion);
         }
-        if has_any(body, &BEDROCK_PROMPT) {
-            return Some(Unsupported::BedrockPrompt);
-        }
-        let messages = body.get("messages")?.as_array()?;
+        let Some(messages) = body.get("messages") else {
+            return has_any(body, &BEDROCK_PROMPT).then_some(Unsupported::BedrockPrompt);
+        };
+        let messages = messages.as_array()?;
         if is_converse(body, messages) {
             return Some(Unsupported::Converse);
         }
@@ -411,6 +411,11 @@ mod tests {
             (
                 json!({"inputText": "Hi", "textGenerationConfig": {}}),
                 Some(Unsupported::BedrockPrompt),
+            ),
+            // A field of the older format in a chat is a mistake.
+            (
+                json!({"messages": messages, "max_tokens_to_sample": 5}),
+                None,
             ),
         ] {
             assert_eq!(of(&body), expected, "{body}");

@@ -9,7 +9,8 @@ use crate::diag::Severity;
 
 body_rule! {
     Error "protocol/thinking-sampling", "the sampling settings are not allowed with thinking",
-    "While thinking is enabled, Anthropic's API accepts only a `temperature` of 1 and a `top_p` from 0.95 to 1, and rejects `top_k`: *temperature may only be set to 1 when thinking is enabled*.\n\n\
+    "While thinking is enabled, Anthropic's API accepts only a `temperature` of 1 and a `top_p` from 0.95 to 1, and rejects \
+     `top_k`: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
      Later models reject these fields altogether; then only `protocol/model-parameter` reports them.",
