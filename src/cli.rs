@@ -1,5 +1,5 @@
-//! The command line: it parses arguments to options, contains one short file per command, and
-//! returns exit codes.
+//! The command-line interface. It parses arguments into options, runs a command, and returns an
+//! exit code. Each command has one short file.
 //!
 //! Everything is printed through `Terminal`; other modules make all decisions.
 
@@ -131,8 +131,8 @@ fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status
     }
 }
 
-/// Shows a report whose paths start from a folder, and writes it to the requested files. Returns
-/// the status of the run; warnings may cause a failure too.
+/// Shows a report and writes it to the requested files. The report's paths are relative to
+/// `folder`. Returns the status of the run, which also fails on warnings if `deny_warnings` is set.
 fn report_from(
     folder: &Path,
     options: &Options,

@@ -237,7 +237,7 @@ pub fn surplus(
     unasked(output, folder, slug, paths.collect(), manifest)
 }
 
-/// Returns the files below `folder` in folders of agents that were removed or renamed.
+/// Returns the files below `folder` that are in the folders of removed or renamed agents.
 ///
 /// # Errors
 ///
@@ -347,9 +347,9 @@ fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool
         .is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
-/// Returns `true` if a file `<slug>/<name>.json` may have been written by reqc, judged by its
-/// content: a request line of an agent with such a folder, or a body that some API accepts. A
-/// manifest alone is not proof, because anyone can write one.
+/// Returns `true` if reqc may have written a file `<slug>/<name>.json`, judging by its content: the
+/// request line of an agent with this slug, or a body that contains a conversation. A manifest
+/// alone is not proof, because anyone can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else {
         return false;

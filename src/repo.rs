@@ -145,8 +145,8 @@ pub enum PartialState {
 }
 
 impl Repo {
-    /// Returns the model that the client specifies for an agent: the `given` one, or else that of
-    /// `models.toml`. A blank name is ignored. `None` if the client specifies none.
+    /// Returns the model that the client specifies for an agent: the `given` one, or else the one
+    /// in `models.toml`. A blank name is ignored. Returns `None` if the client specifies no model.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);

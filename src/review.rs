@@ -1,7 +1,7 @@
 //! The effect of source changes on bodies, by cause.
 //!
 //! Input: the files of an older and a newer side, and a compiler for each. Output: a [`Review`]:
-//! the edits of sources, and the changes of bodies that each causes. Every reported cause is
+//! the edits to sources, and the changes to bodies that each edit causes. Every reported cause is
 //! verified: the edit alone, applied to the older side, makes that change.
 //! [`report`](crate::report) prints reviews; the caller decides where the sides come from.
 
@@ -494,9 +494,9 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
     golden.map(|it| Arc::clone(&it.context.name)).collect()
 }
 
-/// Returns the edits in `silent` that may change which contexts have golden files: those of the
-/// settings and then, if `flags_count` is set, those of contexts. The flags of contexts count only
-/// if a side has no `golden.contexts`.
+/// Returns the edits in `silent` that may change which contexts have golden files: edits of the
+/// settings, followed by edits of contexts if `flags_count` is set. A context's flag counts only if
+/// a side has no `golden.contexts`.
 fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Vec<usize> {
     let settings = silent.iter().filter(|&&edit| sets_golden(&edits[edit]));
     let flags = silent
@@ -664,7 +664,7 @@ impl Explained<'_> {
     }
 
     /// Returns the edits that change which contexts have golden files, with the bodies that they
-    /// add or remove. Removes these bodies and edits from the others.
+    /// add or remove. Removes these bodies from `bodies`, and the edits from `silent`.
     fn choices(
         &self,
         bodies: &mut Vec<ChangedFile>,

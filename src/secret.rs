@@ -169,8 +169,8 @@ impl Form {
     }
 }
 
-/// Returns `true` if a value is a key, with or without an authentication scheme (`Bearer …`). For
-/// contexts in which a value need not be a secret.
+/// Returns `true` if a value is a key, with or without an authentication scheme (`Bearer …`). Used
+/// where a value need not be a secret.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value)
@@ -178,8 +178,8 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
         || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Returns `true` if a part of a path or host is a key. Paths and hosts also contain account
-/// identifiers, which can be equally long and random.
+/// Returns `true` if a part of a path or host is a key. Only known forms of keys are recognised,
+/// because account identifiers in paths and hosts can be equally long and random.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part)
         || FORMS
@@ -187,8 +187,8 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
             .any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns `true` if a string is or contains a key, although a reference is expected. Anything that
-/// begins like a key, or is unlikely to be a name, is treated as one.
+/// Returns `true` if a string is or contains a key where a reference is expected. Anything that
+/// begins like a key, or is unlikely to be a name, is treated as a key.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
         || is_private_key(text)
@@ -251,8 +251,8 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns the offset of a key that follows lower-case letters directly (`tokensk-…`), if the text
-/// after its prefix is too random for a name. In long words, only web tokens are searched for,
-/// because encoded data contains other prefixes by chance.
+/// after its prefix is too random for a name. Web tokens are found after any text. In long words,
+/// only they are searched for, because encoded data contains other prefixes by chance.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);
@@ -338,8 +338,8 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns the positions of text that must be hidden because it looks like a key or a login in a
-/// URL. For text that cannot be parsed. Quotes are ignored.
+/// Returns the positions to hide in text that cannot be parsed: everything that looks like a key,
+/// or like a login in a URL. Quotes are ignored.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
     // A long word that contains dots is probably a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
@@ -446,8 +446,8 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// Words that, before `token` or `key`, show that it does not mean a secret, but a piece of text or
-/// a key of a table.
+/// Words before `token` or `key` that show that it means a piece of text or a table's key rather
+/// than a secret.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -471,8 +471,8 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
         .map_or("", |before| words[before].as_str());
     match words[at].as_str() {
         "token" => !HARMLESS_TOKENS.contains(&before),
-        // A key may be a credential, or may open or identify an entry. The preceding word decides
-        // or, if it is inconclusive, whether `key` is the last word.
+        // A key may be a credential, or may identify an entry. The preceding word decides. If it is
+        // inconclusive, the name must end with `key`.
         "key" => {
             let is_credential = [
                 "api",
@@ -531,8 +531,8 @@ fn is_json(part: Option<&str>) -> bool {
 }
 
 /// Returns `true` if a string contains at least `least` consecutive letters and digits that do not
-/// form a word, that is, if they change at least `changes` times between letters, digits, and
-/// capitals, or if they are 32 hexadecimal digits.
+/// form a word: either they change at least `changes` times between letters, digits, and capitals,
+/// or they are at least 32 hexadecimal digits. Both letters and digits must occur.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run

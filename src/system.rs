@@ -1,11 +1,11 @@
 //! The implementations of the traits in [`world`](crate::world): the disk, the files embedded in
 //! the binary, git, and the clock.
 //!
-//! This is the only module that uses `std::fs`, `std::env`, processes, or the clock. Input: a
-//! folder, or a git revision. Output: a [`World`] to read from, and an
-//! [`Output`](crate::world::Output) to write to. The module does not interpret the content of
-//! files. All worlds list the same files in the same order: sorted bytewise by path, with `/`
-//! between parts.
+//! This is the only module that uses `std::fs`, processes, the system clock, or `std::env` (apart
+//! from command-line arguments). Input: a folder, or a git revision. Output: a [`World`] to read
+//! from, and an [`Output`](crate::world::Output) to write to. The module does not interpret the
+//! content of files. All worlds list the same files in the same order: sorted bytewise by path,
+//! with `/` between parts.
 
 mod bounded;
 mod embedded;
@@ -160,11 +160,12 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
     })
 }
 
-/// Finds the root of the agent repository that contains a folder: the folder itself if it looks
-/// like a root, or else the nearest parent folder that does. The search ends at the first folder
-/// that contains a `reqc.toml` or a `.git`, because anything above it belongs to another project.
-/// The folder itself is also the root if the search finds nothing, if no folder up to the root of
-/// the disk contains a `reqc.toml` or a `.git`, or if the user `named` the folder.
+/// Finds the root of the agent repository that contains a folder. If the folder is one of a
+/// repository's source folders, such as `agents/`, or is inside one, this is the root of that
+/// repository. Otherwise, it is the folder itself if it looks like a root, or else the nearest
+/// parent folder that does. The search ends at the first folder that contains a `reqc.toml` or a
+/// `.git`, because anything above it belongs to another project. If there is no such folder, if the
+/// search finds nothing, or if the user `named` the folder, the root is the folder itself.
 ///
 /// # Errors
 ///

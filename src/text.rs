@@ -447,8 +447,8 @@ fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// Cuts a string to a number of characters; if it was longer, the last one is `…`. Keys are masked
-/// first, because a part of a key would not be recognised.
+/// Cuts a string to a number of characters, the last of which is `…` if the string was longer. Keys
+/// are masked first, because a part of a key would not be recognised.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else {
         return masked(text);

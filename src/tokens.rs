@@ -2,10 +2,10 @@
 //!
 //! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
-//! if the feature `tokenizers` includes it, otherwise estimated from the kinds of its pieces
-//! (`scan`); images are counted by their providers' rules (`media`). A [`Calibration`] learns the
-//! difference from a provider's own count in the `usage` of answers. This module uses neither
-//! profiles nor the disk, and sends nothing.
+//! if the feature `tokenizers` includes it; otherwise, it is estimated from the kinds of its pieces
+//! (`scan`). Images are counted by their providers' rules (`media`). A [`Calibration`] learns how
+//! estimates differ from the provider's own counts, which answers report as `usage`. This module
+//! uses neither profiles nor the disk, and sends nothing.
 
 mod media;
 mod parts;
@@ -153,9 +153,9 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
 /// The length in bytes from which a string of only Base64 characters counts as data.
 const DATA: usize = 2048;
 
-/// Returns `true` for Base64 data: a `data:` URL, or a long string of only Base64 characters.
-/// Without a rule for its kind (videos, generated pictures), data counts as zero: counted as text,
-/// it would be a hundred times too much.
+/// Returns `true` for Base64 data: a `data:` URL, or a long string of only Base64 characters. If
+/// there is no rule for its kind (videos, generated pictures), data counts as zero, because as text
+/// it would count a hundred times too much.
 fn is_data(text: &str) -> bool {
     let is_url = text.starts_with("data:")
         && text
@@ -207,8 +207,8 @@ const KEPT: f64 = 0.7;
 const MOST: f64 = 3.0;
 
 impl Calibration {
-    /// Learns from an answer, given the uncalibrated estimate of its request and the input tokens
-    /// of its `usage`, cached ones included. A count of zero is ignored.
+    /// Learns from an answer, given the uncalibrated estimate of its request and the number of
+    /// input tokens in its `usage`, including cached ones. A count of zero is ignored.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of tokens are far below 2^53"

@@ -5,7 +5,7 @@
 //! Input: all kinds of files that `lint` reads, and agents' own session files. Output: [`Stories`].
 //! Requests are grouped by their content. For each conversation, the fingerprints and sizes of the
 //! last request's pieces are kept, and also their text within a budget, so a file may be larger
-//! than the memory used. This module does not know how stories are displayed.
+//! than the memory used. How stories are displayed is decided elsewhere.
 
 mod read;
 mod piece;
@@ -503,8 +503,8 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the errors in the messages of a transcript. Agents add their own notes to the
-    /// messages in their files, so unknown members prove nothing.
+    /// Returns the errors in the messages of a transcript. Unknown members are not errors, because
+    /// agents add their own notes to the messages in their files.
     fn flaws_of(&self, body: &Value, wire: WireFormat) -> Vec<Flaw> {
         let mut flaws = self.flaws(body, wire, &LintTarget::default(), &piece::cut(body));
         flaws.retain(|flaw| flaw.rule != UNKNOWN_FIELD.code);

@@ -90,8 +90,8 @@ pub trait World: Send + Sync {
     }
 }
 
-/// A world that reads each small file only once, and also remembers which files are missing. For
-/// files that the prompts of many agents include.
+/// A world that reads each small file only once, and also remembers which files are missing. Used
+/// for files that the prompts of many agents include.
 pub(crate) struct Remembering {
     world: Arc<dyn World>,
     read: Mutex<HashMap<String, Remembered>>,
@@ -570,8 +570,8 @@ impl Journal for MemoryJournal {
 }
 
 /// Returns `true` if the file at a path must not be read, because a part of the path begins with a
-/// dot, or because private keys commonly have this file name. Such files contain the tokens of a
-/// checkout (`.git/config`) or of a user (`.env`, `.netrc`), and the private data of programs.
+/// dot, or because private keys commonly have this file name. Such files contain a checkout's
+/// tokens (`.git/config`), a user's tokens (`.env`, `.netrc`), or programs' private data.
 pub fn is_hidden(path: &str) -> bool {
     (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
 }

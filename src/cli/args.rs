@@ -12,8 +12,8 @@ use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
 
-/// Returns the format in which a program expects the outcome of a `reqc send` with invalid
-/// arguments; `None` if it is another command, or if the arguments name no such format.
+/// Returns the machine-readable format requested for the outcome of a `reqc send` with invalid
+/// arguments. Returns `None` for other commands, and if the arguments name no such format.
 #[cfg(feature = "runtime")]
 pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
     let arguments = std::env::args_os()

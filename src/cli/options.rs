@@ -271,8 +271,8 @@ impl Options {
         }
     }
 
-    /// Returns the selection. If nothing is selected although some files could not be read, the
-    /// errors of these files are shown, because one of them may contain the requested item.
+    /// Returns the selection. If nothing is selected and some files could not be read, shows the
+    /// errors of these files, because one of them may contain the requested item.
     pub(super) fn selection<'o>(
         &self,
         opened: &'o Opened,

@@ -1,6 +1,6 @@
-//! The options that several commands share, in one table that lists the commands using each. Help,
-//! manual pages, and completions follow the table, and `--model` is rejected where it would have no
-//! effect.
+//! The options that several commands share, in a table with the options that each command uses.
+//! Help, manual pages, and completions follow the table, and commands for which `--model` would
+//! have no effect reject it.
 
 use std::ffi::OsString;
 

@@ -283,7 +283,7 @@ impl Terminal {
     }
 
     /// Writes clap's message: help to standard output, and errors in the arguments to standard
-    /// error. The message was made from arguments that can be displayed.
+    /// error. Arguments quoted in the message are already safe to display.
     pub(super) fn usage(error: &clap::Error) -> ExitCode {
         // If the message cannot be printed, nothing else can be done.
         let _ = error.print();

@@ -420,8 +420,8 @@ fn is_path(path: &str) -> bool {
         && path.chars().all(is_of_path)
 }
 
-/// Returns the line above the sentence. It says that a provider rejects the request only if the
-/// text names that provider, because servers copy sentences of others.
+/// Returns the line above the error message. It attributes the rejection to a provider only if the
+/// text names that provider, because servers copy each other's messages.
 fn heading(it: &Explanation) -> String {
     let details = envelope(it);
     let name = &it.provider.name;

@@ -205,8 +205,8 @@ impl Comparison {
             .map_err(|why| format!("{}: {why}", self.golden.shown).into())
     }
 
-    /// Writes and removes files so that the folder matches the expected files. A file is in the
-    /// manifest before it is written, and until after it is removed.
+    /// Writes and removes files so that the folder matches the expected files. The manifest lists
+    /// each file from before it is written until after it is removed.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@
 //! They show whether another version of reqc changed these files.
 //!
 //! In a folder that the user named, which may contain any other files, the manifest lists each file
-//! with a fingerprint of its bytes, so that a file cannot be claimed without knowing its content.
-//! Because the content may be known, a file must also have the form that reqc writes, and it must
+//! with a fingerprint of its bytes, so that nobody can claim a file without knowing its content.
+//! Because others may know the content, a file must also have the form that reqc writes, and must
 //! be next to the request line of an agent with the folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};

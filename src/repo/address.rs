@@ -1,9 +1,9 @@
 //! Checks addresses: whether requests can be sent to a URL and an endpoint, and whether either
 //! contains a secret.
 //!
-//! Input: a string as written. Output: the mistake in it, with a message that never quotes a part
-//! that may contain a key. An accepted base URL determines the host: no endpoint that is appended
-//! to it can change the host.
+//! Input: a string as written. Output: the mistake in it, with a message that never quotes text
+//! that may contain a key. An accepted base URL determines the host, and no endpoint appended to it
+//! can change this host.
 
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};

@@ -1,4 +1,4 @@
-//! `model-families.toml`: what models accept and reject, where that differs from their wire format.
+//! `model-families.toml`: how models differ from their wire format in what they accept and reject.
 //!
 //! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. This
 //! module determines which of them apply to a model; the bodies are checked elsewhere.

@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Severity, did_you_mean, is_misspelling};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
-/// Reads the keys of one table. A key with a finding is treated as absent.
+/// A reader for the keys of one table. A key with a finding is treated as absent.
 ///
 /// A misspelled key is reported, and read as the key that was probably intended, so that the
 /// intended key is not reported as missing.
@@ -42,7 +42,7 @@ impl Known {
     }
 
     /// Returns the header of the inner table to which a key belongs, and the key's name there. The
-    /// key is given by that name, or with the table's name in front (`golden_contexts`).
+    /// key may be given with the table's name in front (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.inner.iter().find_map(|(header, keys)| {
             let path = header.trim_matches(['[', ']']);

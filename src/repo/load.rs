@@ -574,8 +574,8 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     }
 }
 
-/// Converts an offset in a file to one in the decoded text. Everything before the first invalid
-/// byte is decoded identically, so the length of that part is the result.
+/// Converts the offset of a file's first invalid byte to an offset in the decoded text, which is
+/// the length of the decoded text before that byte.
 fn place(offset: usize, bytes: &[u8]) -> usize {
     SourceText::salvage(&bytes[..offset]).as_str().len()
 }

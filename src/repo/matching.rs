@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// The conditions that a file and its project must meet in every dimension. A dimension accepts
-/// them if one of its patterns matches, or if it has no patterns.
+/// The conditions that a file and its project must meet. In every dimension, one of the patterns
+/// must match, unless the dimension has no patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     files: Vec<Pattern>,

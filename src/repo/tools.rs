@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the folder of the file. Output: a [`ToolsFile`]. Whether a program
-//! exists, how it is run, and which tools a server offers is determined by the runtime.
+//! Input: a world whose root is the folder of the file. Output: a [`ToolsFile`]. The runtime
+//! determines whether a program exists, how it is run, and which tools a server offers.
 
 mod server;
 

@@ -1,8 +1,8 @@
-//! Detects files that look like sources but are not read, because their absence would go unnoticed.
+//! Detects files that look like sources but are not read, which would otherwise go unnoticed.
 //!
-//! This is decided by the content of a file rather than its name: a `clippy.toml` is not a profile,
-//! but a file with the content of a profile is a profile, whatever its name. Names are used only
-//! for files that cannot be examined or whose content is inconclusive.
+//! A file is judged by its content rather than its name: a `clippy.toml` is not a profile, but a
+//! file with the content of a profile is one, whatever its name. Names are used only for files that
+//! cannot be examined or whose content is inconclusive.
 
 use super::listing::{FOREIGN, Like, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};

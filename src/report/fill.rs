@@ -33,8 +33,8 @@ pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Rang
     lines
 }
 
-/// Returns the words of a line for lines of up to `width` characters. Text in backticks is one word
-/// unless it fills more than three quarters of a line.
+/// Splits a line into words, for filling lines of up to `width` characters. Text in backticks is
+/// one word unless it is longer than three quarters of a line.
 pub(crate) fn words(line: &str, width: usize) -> Vec<&str> {
     let longest = width * 3 / 4;
     let mut quoted = false;

@@ -1,8 +1,8 @@
 //! GitHub Actions annotations: workflow commands in the log.
 //!
 //! Format: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
-//! GitHub shows ten annotations per step and level, so no more are written; the other findings are
-//! ordinary lines of the log.
+//! GitHub shows ten annotations per step and level, so no more are written; the other findings
+//! become ordinary log lines.
 
 use super::bound::{Bounded, left_out};
 use super::places::{Checkout, Region, bundled_path};

@@ -10,8 +10,8 @@ use crate::diag::Diagnostic;
 use crate::source::{BUNDLED, Sources, Span, is_bundled};
 use crate::text::hex;
 
-/// The position of the folder from which a report's paths start, within its checkout: CI systems
-/// name files relative to the root of the checkout.
+/// The position, within its checkout, of the folder to which a report's paths are relative. CI
+/// systems name files relative to the root of the checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// The folder relative to the top: `""` or `a/b`.
@@ -87,8 +87,8 @@ pub(super) fn bundled_path(shown: &str) -> Option<&str> {
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints(HashMap<[u8; 32], usize>);
 
-/// The maximum length of a line, in bytes, that is used as a whole for a fingerprint. Of a longer
-/// line, only the labelled part is used.
+/// The maximum length, in bytes, of a line that is used as a whole for a fingerprint. Only the
+/// labelled part of a longer line is used.
 const LONGEST_LINE: usize = 400;
 
 impl Fingerprints {

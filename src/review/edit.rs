@@ -613,10 +613,10 @@ fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Rang
     found
 }
 
-/// Returns, for each differing run, the index of the first run of the same edit. Runs of one key
-/// form one edit. Keys in a table whose header was added or removed belong to the header's edit,
-/// since without it they would be in another table. Otherwise, each run is a separate edit, unless
-/// there are too many or `one` is set.
+/// Returns, for each differing run, the index of the first run of the same edit. Each run is a
+/// separate edit, unless there are too many or `one` is set. In that case, runs of the same key
+/// form one edit, and so do all runs without a key. Keys in a table whose header was added or
+/// removed belong to the header's edit, since without it they would be in another table.
 fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;

@@ -1,8 +1,8 @@
 //! Finds the edits that changed each body, and proves it by compiling.
 //!
 //! Each edit is applied to the older side separately, and the bodies that it can reach are compiled
-//! again. If the separate effects on a body add up to the actual change, each edit is a cause of
-//! its own. Otherwise, edits whose effect depends on the others are joined into one cause, and the
+//! again. If the separate effects on a body add up to the actual change, each edit is a separate
+//! cause. Otherwise, edits whose effect depends on the others are joined into one cause, and the
 //! proof is repeated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

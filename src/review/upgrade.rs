@@ -62,9 +62,9 @@ impl Parted {
     }
 }
 
-/// Returns the bundled files that caused changes, and the drifts that none of them reaches. A drift
-/// that several files can reach is reported for all of them, because none can be applied
-/// separately.
+/// Returns the bundled files that caused changes, and the remaining drifts: files that were added
+/// or removed, or that no bundled file reaches. A drift that several bundled files can reach is
+/// reported for all of them, because none can be applied separately.
 pub(super) fn causes(
     altered: &[String],
     others: Vec<ChangedFile>,

@@ -154,8 +154,8 @@ pub(super) struct Made {
 
 /// The reason a request could not be compiled.
 ///
-/// A `main` that returns this error prints its [`Display`](fmt::Display) form: its `Debug` form is
-/// the same, except for `{:#?}`, which contains the findings.
+/// If `main` returns this error, its [`Display`](fmt::Display) form is printed, because the `Debug`
+/// form is the same. `{:#?}` prints the findings.
 #[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates have errors; the findings contain their locations.
@@ -413,10 +413,10 @@ impl Agent {
         Live::new(&self.compiler, &plan).context_window(model)
     }
 
-    /// Compiles a body once and returns it with its findings, instead of in separate calls to
-    /// [`Agent::compile`] and [`Agent::findings`]. If a session of this agent sends the same
-    /// request next, it reuses the result. Conversely, this method reuses the result of
-    /// [`SessionStart::preview`](super::SessionStart::preview).
+    /// Compiles a body and returns it with its findings. Unlike separate calls to
+    /// [`Agent::compile`] and [`Agent::findings`], it compiles the body only once. If a session of
+    /// this agent sends the same request next, the session reuses the result. Conversely, this
+    /// method reuses the result of [`SessionStart::preview`](super::SessionStart::preview).
     ///
     /// # Errors
     ///
@@ -626,8 +626,8 @@ impl Agent {
     }
 
     /// Calls [`Agent::compile_checked`] on a separate thread, because templates may be nested more
-    /// deeply than the stacks of async workers allow. `bound_to` is the digest of the request that
-    /// thinking in the history is bound to.
+    /// deeply than the stacks of async workers allow. `bound_to` is the digest of the request to
+    /// which thinking in the history is bound.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
@@ -683,9 +683,9 @@ fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
 }
 
 impl Agent {
-    /// Returns `true` if the request for a conversation still begins with the text that its
-    /// thinking is bound to, or if the request cannot be compiled. Keeps the compiled request for
-    /// later.
+    /// Returns `true` if the request for a conversation still begins with the text to which its
+    /// thinking is bound. Also returns `true` if the model does not bind thinking, or if the
+    /// request cannot be compiled. Keeps the compiled request for later.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
         !self.binds_thinking()
             || self

@@ -2,9 +2,9 @@
 //!
 //! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
 //! indent it differently from the code that it replaces. Given an answer and the place where the
-//! host will insert it, this module returns the code. It removes nothing on mere suspicion: an
-//! answer without fences and echoes is returned byte for byte. The history keeps the model's
-//! original text.
+//! host will insert it, this module returns the code. It changes nothing on mere suspicion: an
+//! answer without these faults is returned byte for byte. The history keeps the model's original
+//! text.
 
 use std::borrow::Cow;
 
@@ -98,9 +98,9 @@ fn is_preamble(text: &str) -> bool {
     text.ends_with([':', '：']) && text.lines().count() <= 3 && text.contains(' ')
 }
 
-/// Finds the code block of an answer, if there is exactly one at the top level. Models nest blocks
-/// with fences of equal length; therefore, a fence with a language opens a block, and a bare one
-/// closes the innermost.
+/// Finds the code block of an answer, if there is exactly one at the top level. Because models nest
+/// blocks with fences of equal length, a fence with a language opens a block, and a bare fence
+/// closes the innermost one.
 fn only_block(answer: &str) -> Option<FencedBlock> {
     let mut open: Vec<Fence<'_>> = Vec::new();
     let mut found: Option<FencedBlock> = None;

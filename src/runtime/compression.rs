@@ -15,8 +15,9 @@ use crate::conversation::{Conversation, DEFAULT_PRIORITY, SystemLayer};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Compression {
-    /// The pool that provides the agent's session. Do not let the same agent compress a session of
-    /// this pool: if all its places are taken, the session would wait for itself.
+    /// The pool that provides the agent's session. A session from this pool must not be compressed
+    /// by its own agent: if all of that agent's places were taken, the session would wait for
+    /// itself.
     pub pool: SessionPool,
     /// The agent that writes the summary, for example [`Agent::compression_agent`] of the chat's
     /// agent.

@@ -1,9 +1,9 @@
 //! Content that the host stores: a session contains only references, and the bytes are loaded when
 //! a request is made.
 //!
-//! Sessions stay small, and their requests can be reproduced byte for byte: a reference contains
-//! the digest of the bytes, and a missing or changed file is an error. In that case, no request is
-//! sent, and the session is unaffected.
+//! Sessions stay small, and their requests can be reproduced byte for byte, because a reference
+//! contains the digest of the bytes. If a file is missing or has changed, the request fails before
+//! it is sent, and the session is unaffected.
 
 use std::sync::Arc;
 

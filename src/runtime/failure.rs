@@ -27,7 +27,8 @@ const LONGEST: usize = 300;
 const BAD_KEY: &str = "API_KEY_INVALID";
 
 /// Returns the error for an HTTP response without a success status. The status determines the
-/// category and whether a retry may succeed; the body provides the detail.
+/// category and whether a retry may succeed, unless the body reports an invalid key or an empty
+/// account. The body also provides the detail.
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
     let parsed = parse(body);
     let reported = parsed.as_ref().and_then(reported);

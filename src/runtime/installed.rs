@@ -73,7 +73,7 @@ const MOST_MODELS: usize = 20_000;
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 impl ModelList {
-    /// Returns the request for the list of models of a provider instance.
+    /// Returns the request for a provider instance's list of models.
     ///
     /// # Errors
     ///

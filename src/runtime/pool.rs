@@ -77,8 +77,8 @@ struct Stock {
 }
 
 /// A session from a [`SessionPool`]. When it is acquired, it has no history, layers or tools.
-/// Dropping it cancels its request and returns it; its place in the pool becomes free once the
-/// request has ended.
+/// Dropping it cancels its request and returns the session to the pool. The session's place becomes
+/// free once the request has ended.
 ///
 /// A clone of the session that outlives this value can still be used, but does not return to the
 /// pool.

@@ -2,16 +2,17 @@
 //! through here.
 //!
 //! Input: the keys that requests carried, and a string. Output: the text with `[key]` in place of
-//! each key. A key is found verbatim and, in any letter case, also as
+//! each key. A key is found verbatim, and also as
 //!
 //! - hexadecimal, base64 and base64url, with or without padding and at any offset in the encoded
 //!   text;
 //! - percent-encoding, JSON escapes, and HTML character references, for all of its characters or
 //!   only some.
 //!
-//! A key that was encoded twice, reversed, or interspersed with other text is not found; a server
-//! that has the key can always express it in an unforeseen way. Keys of fewer than [`SHORTEST`]
-//! characters are ignored, because ordinary words would be removed along with them.
+//! Letter case is significant only in base64. A key that was encoded twice, reversed, or
+//! interspersed with other text is not found; a server that has the key can always express it in an
+//! unforeseen way. Keys of fewer than [`SHORTEST`] characters are ignored, because ordinary words
+//! would be removed along with them.
 
 mod events;
 
@@ -341,8 +342,8 @@ impl Spelling {
         places.into_iter().max().map_or(Found::Nothing, Found::Key)
     }
 
-    /// Returns `false` if the first character of a string cannot begin a key. A quick check, which
-    /// may return `true` for other characters as well.
+    /// Returns `false` if the first character of a string cannot begin a key. This is only a quick
+    /// check, so `true` does not mean that a key begins there.
     fn may_begin(&self, text: &str) -> bool {
         let first = text.chars().next();
         first.is_some_and(|c| matches!(c, '\\' | '%' | '&') || self.is_same(self.signs[0], c))

@@ -16,7 +16,7 @@ use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome, StopReason, structured};
 
 /// The number of events that are queued individually. When more are queued, pieces of the same text
-/// are joined, and progress reports of tools are dropped.
+/// are joined, and tools' progress reports are dropped.
 const EVENTS: usize = 256;
 
 /// A running request, from a message to its outcome, with any number of answers and tool rounds. As

@@ -2,7 +2,7 @@
 //!
 //! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which is never
 //! printed and is wiped when it is dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads
-//! the keys of the operating system.
+//! keys from the environment, from files, and from the system's keyring.
 
 use std::fmt;
 

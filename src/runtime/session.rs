@@ -1,10 +1,10 @@
 //! A session: a growing conversation, and the requests for it.
 //!
-//! A change is written to the journal before it takes effect. A failed request leaves the history
-//! unchanged. The system prompt and tools of the first request are kept, and are recorded in the
-//! log; only the host renews them. If the model binds thinking to them, a renewal omits older
-//! thinking. If a request no longer begins with the text to which its thinking is bound, this is
-//! treated as a renewal too.
+//! A change is written to the journal before it takes effect. A request that fails before its
+//! answer begins leaves the history unchanged. The system prompt and tools of the first request are
+//! kept and recorded in the log; only the host renews them. If the model binds thinking to them, a
+//! renewal omits older thinking. A request that no longer begins with the text to which its
+//! thinking is bound is treated as a renewal too.
 
 mod summariser;
 mod state;
@@ -133,8 +133,8 @@ impl Session {
     }
 
     /// Creates a session, new or loaded, that writes every step to a journal before the model sees
-    /// it. If a loaded session was interrupted in the middle of a turn, an item that informs the
-    /// model is added.
+    /// it. If a loaded session was interrupted in the middle of a turn, adds an item that informs
+    /// the model.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Session {
     }
 
     /// Removes the last messages and items from the history, for example a refused question and its
-    /// partial answer: a provider keeps refusing as long as the question is in the history. The log
+    /// partial answer. A provider keeps refusing as long as the question is in the history. The log
     /// keeps the removed messages.
     ///
     /// # Errors

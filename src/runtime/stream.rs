@@ -6,8 +6,7 @@
 //! blocks. [`Limits`] bounds all of them.
 //!
 //! Events are created per frame, not per chunk, so they do not depend on how the bytes were split.
-//! In all wire formats but one, a stream and a whole answer have the same structure, so one parser
-//! reads both.
+//! The parser of a wire format reads both streams and whole answers.
 
 mod builder;
 mod frame;
@@ -101,8 +100,8 @@ pub struct Source {
 
 /// A parser for the frames of a wire format.
 trait AnswerParser: Send {
-    /// Reads one JSON value of the answer. `kind` is the value's `type`; if there is none, it is
-    /// the name of the event or empty.
+    /// Reads one JSON value of the answer. `kind` is the value's `type` or, if there is none, the
+    /// name of the event, which may be empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
 
     /// Ends all open parts, because no more values follow.
@@ -209,7 +208,7 @@ impl Decoder {
     }
 
     /// Returns the content received so far. It includes partial text and thinking, but no partial
-    /// calls or signatures. A call that was cut off by the limit of output tokens is partial.
+    /// calls or signatures. A call that was cut off by the output token limit is partial.
     pub fn into_answer(self) -> Answer {
         self.answer.into_answer()
     }
@@ -325,7 +324,7 @@ impl Decoder {
     }
 
     /// Returns `true` if an event without JSON, such as `event: ping`, is not part of the answer:
-    /// the wire format does not know its name, and its data does not resemble JSON.
+    /// the wire format has no event with this name, and its data does not resemble JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
         let of_format = self

@@ -15,8 +15,8 @@ pub const AGENT_LIMIT: u32 = 50;
 /// others wait.
 pub const TOOLS_AT_ONCE: usize = 16;
 
-/// The complete policy for tool calls. Handles several requests at once, independently of each
-/// other.
+/// The complete policy for tool calls. It can handle several requests at once, independently of
+/// each other.
 ///
 /// A request is [opened](ToolLoop::open). In each round, the loop is given the calls that the model
 /// [answered](ToolLoop::answered) with, and the results that the tools
@@ -93,8 +93,9 @@ impl ToolLoop {
     /// call in call order. A call without a result gets an error.
     ///
     /// # Errors
-    /// Returns an error if no call is open or the request is closed. In that case, nothing may be
-    /// sent.
+    ///
+    /// Returns an error if no call is open, there are no results, or the request is closed. In that
+    /// case, nothing may be sent.
     pub fn returned(
         &mut self,
         id: RequestId,

@@ -1,8 +1,8 @@
 //! Tools that a model may call: closures, functions with Rust types, trait objects, programs, or
 //! tools of MCP servers.
 //!
-//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and
-//! for how many rounds, is decided by [`tool_loop`](super::tool_loop).
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees.
+//! [`tool_loop`](super::tool_loop) decides when tools run, and for how many rounds.
 
 mod arguments;
 mod process;

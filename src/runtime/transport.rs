@@ -36,8 +36,8 @@ pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 pub struct TransportOptions {
     /// The time limit for establishing a connection.
     pub connect_timeout: Duration,
-    /// The limit on the idle time of a server, both before and within the answer. Before the
-    /// answer, interim responses (1xx) count as idle time too; within the answer, comments and
+    /// The maximum time for which a server may be idle, both before and within the answer. Before
+    /// the answer, interim responses (1xx) count as idle time; within the answer, comments and
     /// blank lines do.
     pub idle_timeout: Duration,
     /// The time limit for one answer, from its first byte to its last.
@@ -385,7 +385,7 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// Returns the content coding of a body, if there is one. Requests do not ask for any, and a client
+/// Returns the content coding of a body, if there is one. Requests ask for no coding, and a client
 /// that decodes the body removes the header.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());

@@ -1,4 +1,4 @@
-//! The only place where the content of files is read: only from regular files, and up to a limit.
+//! The only place where the content of files is read. Only regular files are read, up to a limit.
 //! The exception is a file that the caller's shell has opened, which is read like standard input.
 //!
 //! A pipe waits for its other end, a device may have no end, and a sparse file can claim any size.

@@ -9,7 +9,7 @@ use crate::runtime::{Category, Error};
 use crate::world::{AccessError, World};
 
 /// Files below a folder, identified by relative paths with `/`. No path leads out of the folder,
-/// not even through links. Hidden files and keys are not read.
+/// not even through links. Hidden files and private keys are not read.
 pub struct FolderContent(Disk);
 
 impl FolderContent {

@@ -11,8 +11,8 @@ use super::{read_bytes, words};
 use crate::world::MAX_FILE_BYTES;
 use crate::world::{AccessError, Output};
 
-/// Opens a regular file at any path on the disk. For files named on the command line that are read
-/// in parts.
+/// Opens a regular file at any path on the disk. Used for files named on the command line that are
+/// read in parts.
 ///
 /// # Errors
 /// Returns a phrase that completes a sentence whose subject is the file.
@@ -20,9 +20,9 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
-/// Opens a file that is already open in this process, for paths such as `/dev/fd/63`, which shells
-/// use to pass the output of a program. `None` for all other paths. The caller limits how much of
-/// it is read, as for standard input.
+/// Opens a file that is already open in this process, given a path such as `/dev/fd/63`, which
+/// shells use to pass a program's output. Returns `None` for all other paths. As with standard
+/// input, the caller limits how much is read.
 pub(crate) fn open_descriptor(path: &Path) -> Option<Result<std::fs::File, AccessError>> {
     descriptor(path)?;
     let opened = bounded::open_descriptor(path);
@@ -53,7 +53,8 @@ pub(crate) fn size(path: &Path) -> u64 {
         .map_or(0, |data| data.len())
 }
 
-/// Returns the text of a regular file at any path on the disk. For files named on the command line.
+/// Returns the text of a regular file at any path on the disk. Used for files named on the command
+/// line.
 ///
 /// # Errors
 ///

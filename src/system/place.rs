@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 40;
 /// Returns the path of a file to write, with `..` and links resolved. The last parts of the path
 /// need not exist.
 ///
-/// A link inside a repository is rejected, even if a link of the user leads to it, because a
+/// A link inside a repository is rejected, even if one of the user's links leads to it, because a
 /// repository must not decide where files are written. Other links belong to the system or the
 /// user. Paths inside a `.git` are rejected, too. `root` is treated as a repository even if it is
 /// not marked as one.
@@ -36,9 +36,9 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
     }
 }
 
-/// Returns the path of a file that the command line names for reading. Links inside a repository
-/// are not followed, whatever their target. `root` and the folder in which the command was started
-/// are treated as repositories.
+/// Returns the path of a file to read, as named on the command line. Links inside a repository are
+/// rejected, whatever their target. `root` and the folder in which the command was started are
+/// treated as repositories.
 ///
 /// # Errors
 ///
@@ -116,9 +116,9 @@ pub(super) fn is_repository(folder: &Path) -> bool {
         .any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// Returns `true` if a file system may treat a name as that of a repository's own folder, `.git`.
-/// Some file systems ignore case, dots and spaces at the end, or a few invisible characters, and
-/// some have short names.
+/// Returns `true` if a file system may treat a name as `.git`, a repository's own folder. Some file
+/// systems ignore case, trailing dots and spaces, or a few invisible characters, and some have
+/// short names.
 fn is_git(name: &str) -> bool {
     let visible: String = name
         .chars()

@@ -45,7 +45,7 @@ pub struct SystemProcesses {
 }
 
 impl SystemProcesses {
-    /// Returns a runner in which relative paths of programs and working directories are relative to
+    /// Returns a runner that resolves relative paths of programs and working directories against
     /// `folder`, the folder of `tools.toml`.
     ///
     /// # Errors
@@ -107,8 +107,8 @@ impl SystemProcesses {
     }
 
     /// Returns the grant that a user gives by allowing a program as a tool or server. The grant
-    /// includes the content of files named on the program's command line if they are next to
-    /// `tools.toml`, or in the repository with this `root`.
+    /// includes the content of each file named on the program's command line that is in the folder
+    /// of `tools.toml` or in the repository with this `root`.
     ///
     /// # Errors
     ///
@@ -148,8 +148,8 @@ impl SystemProcesses {
         })
     }
 
-    /// Returns the path of a file in the repository and the digest of its content; `None` if the
-    /// path is not a file or is outside the repository.
+    /// Returns the path of a file and the digest of its content. Returns `None` if the path is not
+    /// a file, or is in neither the repository nor the folder of `tools.toml`.
     fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
         let Ok(real) = std::fs::canonicalize(path) else {
             return Ok(None);

@@ -56,8 +56,9 @@ impl SystemSecrets {
         })
     }
 
-    /// Checks that the file of a reference exists and may contain a key. The file is not opened,
-    /// because the user may not have permitted that yet. Other kinds of references are not checked.
+    /// Checks that the file named by a reference exists and may contain a key. The file is not
+    /// opened, because the user may not have permitted that yet. Other kinds of references are not
+    /// checked.
     ///
     /// # Errors
     ///

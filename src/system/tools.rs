@@ -28,8 +28,8 @@ pub struct OpenedTools {
     processes: Arc<SystemProcesses>,
 }
 
-/// Tools that can be called, and the servers that provide some of them. Dropping it stops the
-/// servers, and their tools fail from then on.
+/// Tools that can be called, and the servers that provide some of them. Dropping this value stops
+/// the servers, and their tools fail from then on.
 #[non_exhaustive]
 pub struct RunningTools {
     /// The tools: first those that are programs, then those of servers, each in the order of the

@@ -20,9 +20,9 @@ pub struct TrustFolder {
 }
 
 impl TrustFolder {
-    /// Returns the trust folder of the current user: `$XDG_STATE_HOME/reqc/trust`, by default under
-    /// `~/.local/state`; on macOS under `~/Library/Application Support`, on Windows under
-    /// `%LOCALAPPDATA%`. `root` is the canonical root of the repository.
+    /// Returns the current user's trust folder: `reqc/trust` in `$XDG_STATE_HOME` or, if this
+    /// variable is not set, in `~/.local/state` (`~/Library/Application Support` on macOS,
+    /// `%LOCALAPPDATA%` on Windows). `root` is the canonical root of the repository.
     pub fn of_person(root: &Path) -> TrustFolder {
         let folder = state_folder().ok_or_else(|| "the home folder cannot be determined".into());
         TrustFolder {

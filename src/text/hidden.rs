@@ -54,7 +54,7 @@ fn is_emoji(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
 }
 
-/// Returns `true` if a joiner may follow a letter or mark: it is a letter of a cursive script, or a
+/// Returns `true` if a joiner may follow a character: a letter or mark of a cursive script, or a
 /// sign that joins consonants (RFC 5892, appendices A.1 and A.2).
 fn needs_joiners(c: char) -> bool {
     let joins = CodePointMapData::<JoiningType>::new().get(c);

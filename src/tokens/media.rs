@@ -1,4 +1,4 @@
-//! Images, documents and audio in a body, and their numbers of tokens.
+//! Images, documents and audio in a body, and their token counts.
 //!
 //! Sources of the rules for images: Anthropic's as measured
 //! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
@@ -75,7 +75,7 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureRule {
     /// One token for each square patch, multiplied by a factor in thousandths. First, the image is
-    /// scaled down to a maximum length of its sides and a maximum number of patches.
+    /// scaled down to a maximum side length and a maximum number of patches.
     Patches {
         side: u32,
         thousandths: u64,

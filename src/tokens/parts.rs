@@ -1,7 +1,7 @@
 //! The parts of a body, and the content in them that a model reads.
 //!
-//! The names of the parts are facts of the wire format. Within a part, text is counted. Settings
-//! are not counted, for example roles, IDs, signatures and cache markers. Tokens that a server adds
+//! The names of the parts are facts of the wire format. Within a part, text is counted, but
+//! settings such as roles, IDs, signatures and cache markers are not. Tokens that a server adds
 //! (around each message, and in the prompt that explains tools) are counted if their number is
 //! published.
 

@@ -132,9 +132,10 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
 /// The number of bytes at the beginning of a message that are searched for phrases of a summary.
 const HEAD: usize = 4000;
 
-/// Phrases that introduce a summary that replaces the history: of Claude Code; of Codex CLI
-/// (`openai/codex`, `codex-rs/core/templates/compact/summary_prefix.md`); of Gemini CLI
-/// (`google-gemini/gemini-cli`, the prompt for its compression); the others are in common use.
+/// Phrases that introduce a summary that replaces the history. The first three are from Claude
+/// Code, Codex CLI (`openai/codex`, `codex-rs/core/templates/compact/summary_prefix.md`), and
+/// Gemini CLI (`google-gemini/gemini-cli`, the prompt for its compression); the others are in
+/// common use.
 const SUMMARIES: [&str; 8] = [
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",

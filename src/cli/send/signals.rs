@@ -9,9 +9,9 @@ use crate::runtime::Session;
 /// The maximum time for writing the last output of a cancelled request, in case it is not read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Cancels the request at the first signal, whatever the program is doing. A second signal, or
-/// output that is not read, ends the process after the request has ended, so that no tool is left
-/// running.
+/// Cancels the request at the first signal, whatever the program is doing. After a second signal,
+/// or after `PATIENCE` if the output is not read, ends the process as soon as the request has
+/// ended, so that no tool is left running.
 pub(super) async fn watch(session: Session, cancel: CancellationToken) {
     let mut signals = Signals::new();
     signals.next().await;

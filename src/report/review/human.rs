@@ -449,8 +449,8 @@ fn without_keys(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| masked(line).into_owned()).collect()
 }
 
-/// Writes a line with its changed words in full. Of the unchanged text in a long line, only enough
-/// to locate the changes is shown.
+/// Returns a line with its changed words in full. If the line is long, its unchanged text is
+/// shortened to what is needed to locate the changes.
 fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
     let is_long = length + 6 > layout.width;

@@ -228,8 +228,8 @@ impl RequestTask<'_> {
     }
 }
 
-/// Returns the result of a tool that ended by itself. `None` for a cancellation: a stopped tool may
-/// or may not report it before it ends, so the result does not depend on the report.
+/// Returns the result of a tool that ended by itself; `None` if it was cancelled. A stopped tool
+/// may or may not report the cancellation before it ends, so its report is ignored.
 fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, ToolOutput)> {
     match ended {
         Ok((_, output)) if output.is_cancelled() => None,

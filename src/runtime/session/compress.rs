@@ -1,8 +1,8 @@
 //! Replaces messages with a summary: selects the messages, gets the summary, and cleans up after a
 //! failed request.
 //!
-//! The change consists of a single journal line: without the line, the chat is unchanged; with it,
-//! the summary applies. Nothing else is written, so the process may be killed at any time.
+//! The change consists of a single journal line. Without this line, the chat is unchanged; with it,
+//! the summary applies. Therefore, the process may be killed at any time.
 
 use std::sync::Arc;
 

@@ -121,9 +121,9 @@ impl SessionStart {
     }
 }
 
-/// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
-/// tools, because older versions did not record them. The provider rejects such thinking together
-/// with any other prompt or tools.
+/// Returns the number of messages whose thinking is bound to a system prompt and tools that older
+/// versions did not record. The provider rejects such thinking together with any other prompt or
+/// tools.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
         None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),

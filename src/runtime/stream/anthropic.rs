@@ -1,8 +1,8 @@
 //! Anthropic Messages.
 //!
-//! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`,
-//! `types/raw_content_block_delta.py`); a whole answer is `types/message.py`. The terminal event is
-//! `message_stop`, which gateways omit (esengine/DeepSeek-Reasonix#8756,
+//! The events are those in the Python SDK 2.12 (`types/raw_message_stream_event.py`,
+//! `types/raw_content_block_delta.py`); a whole answer is a message (`types/message.py`). The
+//! terminal event is `message_stop`, which gateways omit (esengine/DeepSeek-Reasonix#8756,
 //! tombii/better-ccflare#307). Stop reasons (`types/stop_reason.py`):
 //!
 //! | provider | here |

@@ -429,8 +429,8 @@ impl AnswerBuilder {
         self.sign_before(place, signature);
     }
 
-    /// Returns the block for a signature that belongs to the block that follows and may arrive
-    /// later: the thinking just before, or a new thinking block without text.
+    /// Returns the block that stores the signature of the next block: the thinking just before, or
+    /// a new thinking block without text. The signature may arrive later.
     pub(super) fn place_of_signature(&mut self) -> BlockIndex {
         match self.slots.last() {
             Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
@@ -615,8 +615,8 @@ impl AnswerBuilder {
     }
 
     /// Ends a call that the provider reports as complete. If its arguments are missing or not an
-    /// object, it may have been cut off by the limit of output tokens; this is decided at the end
-    /// of the answer.
+    /// object, it may have been cut off by the output token limit; this is decided at the end of
+    /// the answer.
     pub(super) fn end_call(&mut self, place: BlockIndex) {
         if self.has_whole_arguments(place) {
             self.complete_call(place);

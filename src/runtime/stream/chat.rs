@@ -1,15 +1,15 @@
 //! Chat Completions of OpenAI, Mistral and compatible servers, and Mistral's fill-in-the-middle.
 //!
-//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai
-//! 3.7 (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has
-//! `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some
-//! servers send only `[DONE]` (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
-//! sgl-project/sglang#4550; models on Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
-//! the content up to that point is complete, as in OpenAI's SDK, and the missing reason is
-//! reported. If there is nothing usable, or only the beginning of a call, it is not an answer: LM
-//! Studio ends like this when the context is full (vaadin/flow-components#9195). Reasons (openai
-//! `chat_completion_chunk.py`, mistralai `completionresponsestreamchoice.py`,
-//! <https://api-docs.deepseek.com/api/create-chat-completion>,
+//! The chunks are those in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and
+//! mistralai 3.7 (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a
+//! chunk has `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may
+//! follow. Some servers send only `[DONE]` (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang`
+//! 0.4.4, sgl-project/sglang#4550; models on Groq, ZaguanLabs/groq-go
+//! `docs/INVESTIGATION_SUMMARY.md`). In that case, the content up to that point is complete, as in
+//! OpenAI's SDK, and the missing reason is reported. If there is no usable content, or only the
+//! beginning of a call, there is no answer: LM Studio ends a stream like this when the context is
+//! full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`, mistralai
+//! `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
 //!
 //! | provider | here |
@@ -23,9 +23,9 @@
 //!
 //! Reasoning is sent as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
 //! (OpenRouter, Ollama, `vLLM`), as OpenRouter's `reasoning_details` with signatures, which are
-//! also kept unchanged, or as Mistral's chunks of type `thinking`. Usage: cached tokens are part of
-//! `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` replace the usage if
-//! none was requested.
+//! also kept unchanged, or as Mistral's chunks of type `thinking`. Usage: `prompt_tokens` includes
+//! cached tokens, and `completion_tokens` includes reasoning. If no usage was requested,
+//! llama.cpp's `timings` are used instead.
 //!
 //! Calls of custom tools, audio answers, images, sources, and unknown members and chunks are kept
 //! in provider-specific blocks. Choices beyond the first are dropped, with a warning.
@@ -454,10 +454,9 @@ impl Chat {
         said
     }
 
-    /// Returns the block for a detail, after opening one if needed. The index alone does not
-    /// identify the block, because it is always 0 in some streams
-    /// (OpenRouterTeam/ai-sdk-provider#520). A different type, or text after a signature, starts a
-    /// new block.
+    /// Returns the block for a detail, and opens one if needed. The index alone does not identify
+    /// the block, because it is always 0 in some streams (OpenRouterTeam/ai-sdk-provider#520). A
+    /// different type, or text after a signature, starts a new block.
     fn detail_place(
         &mut self,
         kind: &str,
@@ -515,7 +514,7 @@ impl Chat {
     }
 
     /// Returns `true` if the answer already contains the same call with its ID, its name and all
-    /// its arguments, because some servers repeat everything at the end of a stream.
+    /// its arguments. Some servers repeat everything at the end of a stream.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
         !id.is_empty()

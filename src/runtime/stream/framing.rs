@@ -1,8 +1,8 @@
 //! Splits the bytes of an answer into frames, before any JSON is parsed.
 //!
 //! Input: bytes, split at any position. Output: [`Frame`]s that do not depend on the splits. If the
-//! first byte contradicts the server's `content-type`, the byte is trusted: JSON text is never
-//! Server-Sent Events, and vice versa.
+//! first byte contradicts the server's `content-type`, the byte is trusted, because JSON text is
+//! never Server-Sent Events, and vice versa.
 
 use super::frame::{Frame, frame, within};
 use super::sse::Sse;

@@ -1,7 +1,7 @@
 //! Gemini `generateContent` and `streamGenerateContent`.
 //!
-//! Chunks are `GenerateContentResponse` of the Python SDK google-genai 3.4 (`types.py`); a whole
-//! answer is one chunk, and without `alt=sse` a stream is a JSON array of them. There is no
+//! A chunk is a `GenerateContentResponse` of the Python SDK google-genai 3.4 (`types.py`). A whole
+//! answer is one chunk, and without `alt=sse`, a stream is a JSON array of chunks. There is no
 //! terminal event: an answer is complete when a chunk had a `finishReason`. Reasons (`types.py`,
 //! `FinishReason`):
 //!
@@ -422,7 +422,7 @@ impl Call {
 const SIGNATURE: &str = "thoughtSignature";
 
 /// Adds a piece of arguments (`PartialArg`), which is a value at a JSON path such as `$.a.b[0]`. A
-/// string is appended to the string already there.
+/// string is appended to an existing string.
 fn put(arguments: &mut Value, piece: &Value) {
     let steps = steps(text(piece, "jsonPath"));
     let at = steps.iter().fold(arguments, step_into);

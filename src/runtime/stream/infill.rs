@@ -1,7 +1,7 @@
 //! llama.cpp's `/infill`, whose answers have the form of its `/completion`.
 //!
-//! Fields as in llama.cpp's `tools/server/README.md` (`/completion`, result JSON). The terminal
-//! event has `"stop": true`. `stop_type`:
+//! The fields are described in llama.cpp's `tools/server/README.md` (`/completion`, result JSON).
+//! The terminal event has `"stop": true`. `stop_type`:
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | others | the provider's own word |
 //!
 //! Servers before 2025 used `stopped_limit` and `stopped_word` instead. Usage: `tokens_evaluated`
-//! is the size of the whole prompt, `timings.cache_n` that of its cached part.
+//! is the size of the whole prompt, and `timings.cache_n` is the size of its cached part.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
 //! JSON in streams, and small helpers for all parsers. A missing value, null, and a value of an
-//! unexpected type are treated alike, because servers use all three for "nothing".
+//! unexpected type are treated the same, because servers use all three for "nothing".
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Ollama's `/api/chat` and `/api/generate`.
 //!
-//! Lines as in ollama's `api/types.go` (`ChatResponse`, `GenerateResponse`); a whole answer is one
-//! such line. The terminal line has `"done": true`. `done_reason` (`llm/server.go`, `DoneReason`):
+//! The lines are those in ollama's `api/types.go` (`ChatResponse`, `GenerateResponse`); a whole
+//! answer is one such line. The terminal line has `"done": true`. `done_reason` (`llm/server.go`,
+//! `DoneReason`):
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -9,8 +10,8 @@
 //! | `length` | token limit |
 //! | `load`, `unload` and others | the provider's own word |
 //!
-//! Usage: `prompt_eval_count` is the size of the whole prompt, `eval_count` the number of generated
-//! tokens.
+//! Usage: `prompt_eval_count` is the size of the whole prompt, and `eval_count` is the number of
+//! generated tokens.
 
 use serde_json::Value;
 

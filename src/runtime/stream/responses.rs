@@ -1,8 +1,8 @@
 //! OpenAI Responses.
 //!
-//! Events as in `ResponseStreamEvent` of OpenAI's API document and the Python SDK openai 3.54
-//! (`types/responses/`); a whole answer is the `response` object of the terminal events, which are
-//! `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons
+//! The events are those in `ResponseStreamEvent` of OpenAI's API document and the Python SDK openai
+//! 3.54 (`types/responses/`). A whole answer is the `response` object of the terminal events, which
+//! are `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons
 //! (`types/responses/response.py`, `status` and `incomplete_details`):
 //!
 //! | provider | here |
@@ -13,15 +13,15 @@
 //! | `incomplete`, others | the provider's own word |
 //! | `failed`, `cancelled` | an error |
 //!
-//! The final form of an item is in `response.output_item.done`, because the `encrypted_content` of
-//! earlier events may be incomplete (`response_reasoning_item.py`). A reasoning item with a summary
-//! becomes thinking with the summary as its text; without a summary, it becomes redacted thinking;
-//! and without encrypted content, thinking without a signature. Items are identified by
-//! `output_index`, or by their ID for servers that omit the index (llama.cpp). Usage:
-//! `input_tokens` includes cached tokens, `output_tokens` includes reasoning.
+//! The final form of an item is taken from `response.output_item.done`, because the
+//! `encrypted_content` of earlier events may be incomplete (`response_reasoning_item.py`). A
+//! reasoning item with a summary becomes thinking with the summary as its text; without a summary,
+//! it becomes redacted thinking; and without encrypted content, thinking without a signature. Items
+//! are identified by `output_index`, or by their ID for servers that omit the index (llama.cpp).
+//! Usage: `input_tokens` includes cached tokens, and `output_tokens` includes reasoning.
 //!
-//! The terminal event repeats the whole answer. Items that no other event contained are read from
-//! it.
+//! The terminal event repeats the whole answer, and supplies the items that no other event
+//! contained.
 //!
 //! Items of other types, and messages with sources or a `phase`, are kept in provider-specific
 //! blocks. IDs that tie an item to a reasoning item are omitted, because reasoning is sent back

@@ -63,8 +63,8 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// Twice the maximum duration of the second connection attempt. That attempt has no handshake, and
-/// is made if the server rejects the handshake of the first.
+/// Twice the maximum duration of the second connection attempt, which is made without a handshake
+/// if the server rejects the handshake of the first attempt.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum duration of a call that reports progress, as a multiple of the call's time limit.
@@ -488,8 +488,8 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
 }
 
 /// Returns the definition of a server's tool; `None` if its input schema is not of the type
-/// `object`. If the schema lacks `type` or `properties`, adds it, because providers reject a schema
-/// without them.
+/// `object`. If `type` or `properties` is missing from the schema, adds it, because providers
+/// require both members.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
     let kind = schema

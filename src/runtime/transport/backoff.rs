@@ -23,8 +23,8 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Returns four retries over at least half a minute in total. A server may ask for delays of up
-    /// to two minutes, as in OpenAI's SDK (`openai` 3.54, `_base_client.py`).
+    /// Returns four retries with delays of 7.5 to 15 seconds in total. A server may ask for delays
+    /// of up to two minutes, as in OpenAI's SDK (`openai` 3.54, `_base_client.py`).
     fn default() -> RetryPolicy {
         RetryPolicy {
             retries: 4,

@@ -401,8 +401,8 @@ fn value_of<'c>(configuration: &'c [(String, String)], key: &str) -> Option<&'c 
     Some(value)
 }
 
-/// Returns the settings that `@{upstream}` and `@{push}` need. For a remote, these are only the
-/// refs that it fetches and pushes, and nothing that git could contact or run.
+/// Returns the settings that `@{upstream}` and `@{push}` need. For a remote, these include the refs
+/// to fetch and push, but nothing that git could contact or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .iter()
