@@ -1,9 +1,9 @@
 //! Checks the content of bodies that are valid JSON.
 //!
 //! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers, which the compiler turns
-//! into findings at the lines that wrote them. `schema` validates against the JSON Schemas of the
-//! wire formats; `protocol` checks the rules that schemas cannot express. Nothing here reads files
-//! or prints.
+//! into findings at the corresponding source lines. `schema` validates against the JSON Schemas of
+//! the wire formats; `protocol` checks the rules that schemas cannot express. Nothing here reads
+//! files or prints.
 
 mod facts;
 pub(crate) mod history;
@@ -51,8 +51,8 @@ pub struct Problem {
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,
-    /// A key that distinguishes problems of the same rule at the same location: formats, servers
-    /// and models may have different requirements for the same value.
+    /// A key that distinguishes problems reported by one rule at the same location. Formats,
+    /// servers and models may place different requirements on the same value.
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
@@ -107,8 +107,8 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Drops redundant problems: schema problems inside a value that must be removed, and problems that
-/// rules report about the form of a value if the schema already rejects that value.
+/// Drops redundant problems: schema problems inside a value that must be removed, and rule problems
+/// about the form of a value that the schema already rejects.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
@@ -343,8 +343,8 @@ impl Checks {
     }
 
     /// Returns the protocol problems in a body. All rules first run on the shared values, which
-    /// have a placeholder for the agent's own system prompt; only the rules that find something
-    /// there run on this body's own values.
+    /// have a placeholder for the agent's own system prompt. Only the rules that find something
+    /// there then run on this body's own values.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
         let loud = body.memory().map(|memory| {
             self.known(memory).loud(

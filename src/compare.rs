@@ -1,9 +1,9 @@
-//! Compares two request bodies of the same conversation, and finds the content and settings that
+//! Compares two request bodies from the same conversation, and finds the content and settings that
 //! are missing from one of them.
 //!
-//! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
-//! the number of pieces of content in both, and every [`Difference`]. Both bodies are read into the
-//! same kinds of pieces, which are aligned in order. Settings and tools are compared by their
+//! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`],
+//! with the number of pieces of content in both and every [`Difference`]. Both bodies are read into
+//! the same kinds of pieces, which are aligned in order. Settings and tools are compared by their
 //! meaning. This module does not access files or display comparisons.
 
 mod bodies;

@@ -14,7 +14,7 @@
 //! | [`policy`] | CI gates, which report lowered checks and allowed findings |
 //! | [`baseline`] | CI gates for repositories that already have findings |
 //! | [`live`] | hosts that make bodies from their own conversations and send them |
-//! | [`lint`] | programs that check files of bodies that other programs made |
+//! | [`lint`] | programs that check files of bodies made by other programs |
 //! | [`compare`] | programs that compare bodies with golden files or an older side |
 //! | [`explain`] | editors and reviewers, which show where a value in a body comes from |
 //! | [`flow`] | editors and reviewers, which show where a piece of a conversation went |
@@ -105,8 +105,8 @@ impl Compiler {
     }
 
     /// Reads and checks a repository, and prepares only the agents whose names `wanted` accepts.
-    /// Other agents cannot be compiled. If there are findings, or `wanted` accepts none, it
-    /// prepares all agents, so that findings name the agents that they reach.
+    /// Other agents cannot be compiled. If there are findings, or if `wanted` accepts no name, all
+    /// agents are prepared, so that findings name the agents that they reach.
     #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
@@ -133,9 +133,8 @@ impl Compiler {
         Reporter::new(self, selection, options).each(visit)
     }
 
-    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. No
-    /// policy is applied to the findings, and those from loading are excluded; [`Compiler::report`]
-    /// applies the policy and includes them.
+    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. Unlike
+    /// [`Compiler::report`], applies no policy to the findings, and excludes those from loading.
     pub fn run<R: Send>(
         &self,
         selection: &Selection,

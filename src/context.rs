@@ -312,7 +312,7 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// Returns where the strings of a block list are if templates receive the list as one string;
+    /// Returns the locations of the strings in a block list that templates receive as one string;
     /// `None` if the file contains no list there.
     pub(crate) fn texts_in(
         &self,

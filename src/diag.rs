@@ -177,8 +177,8 @@ pub struct Diagnostic {
     pub(crate) sense: Option<String>,
     /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
-    /// The locations of template errors that explain the finding. It is not reported for agents
-    /// that such an error affects, after the policy is applied.
+    /// The locations of template errors that explain the finding. After the policy is applied, the
+    /// finding is not reported for agents that such an error affects.
     pub(crate) explained_at: Vec<Span>,
     /// The problem to fix elsewhere, such as a missing file. Findings of the same rule with the
     /// same cause are merged.
@@ -239,7 +239,7 @@ impl Diagnostic {
         self
     }
 
-    /// Moves the finding to the location that brings in the mistake. The original location becomes
+    /// Moves the finding to the location that introduces the mistake. The original location becomes
     /// a related one, with its own note or, if that is empty, with `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
@@ -375,7 +375,7 @@ fn words(text: &str) -> String {
 }
 
 /// Findings without duplicates. Findings of the same rule with the same location, severity, and
-/// sense are merged. Findings with the same cause are merged too: their other locations become
+/// sense are merged. Findings with the same cause are merged too, and their other locations become
 /// related ones.
 ///
 /// The first finding's wording is kept, so the result depends on the order of insertion, which must

@@ -1,4 +1,4 @@
-//! Finds the changes between two bodies by JSON pointer, and groups equal changes of many bodies.
+//! Finds the changes between two bodies by JSON pointer, and groups equal changes in many bodies.
 //!
 //! Input: pairs of JSON values, or files that contain them. Output: [`Change`]s and [`Group`]s as
 //! data; [`report`](crate::report) prints them, and the caller provides the cause of a change.

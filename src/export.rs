@@ -1,7 +1,7 @@
 //! Exports compiled requests in the formats of other programs.
 //!
 //! Input: request lines and bodies. Output: files as text. The formats are HAR 1.2
-//! (<http://www.softwareishard.com/blog/har-12-spec/>) and of the batch services of OpenAI
+//! (<http://www.softwareishard.com/blog/har-12-spec/>) and those of the batch services of OpenAI
 //! (<https://platform.openai.com/docs/guides/batch>) and Anthropic
 //! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November
 //! 2026. This module does not read profiles.

@@ -1,9 +1,9 @@
 //! Finds content that is lost between a conversation and a request body.
 //!
-//! Input: a conversation as templates see it, and the body made from it. Output: [`Judged`]: the
-//! kinds of content in the body, and every [`Loss`]. The body is read into pieces, as in `compare`,
-//! which are then searched for the content. This module does not use profiles, access files or
-//! report losses.
+//! Input: a conversation as templates see it, and the body made from it. Output: a [`Judged`], with
+//! the kinds of content in the body and every [`Loss`]. The body is split into pieces, as in
+//! `compare`, and these are searched for the content. This module does not use profiles, access
+//! files or report losses.
 
 mod alteration;
 mod carried;

@@ -1,8 +1,8 @@
 //! Converts a real request body to a context.
 //!
-//! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
-//! value in the body that a context cannot contain. `pick` finds the body in a file. Settings of
-//! agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
+//! Input: a body and its wire format. Output: an [`Imported`], with the text of a context file and
+//! each value in the body that a context cannot contain. `pick` finds the body in a file. Settings
+//! of agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
 //! layers, because nothing shows which part of it belonged to an agent. This module does not use
 //! profiles or write files.
 
@@ -83,8 +83,8 @@ impl std::error::Error for ImportError {}
 ///
 /// # Errors
 ///
-/// Returns an error if the context would be invalid: its name is invalid, or its values are nested
-/// too deeply.
+/// Returns an error if the context would be invalid, because its name is invalid or its values are
+/// nested too deeply.
 pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
     let mut lost = Lost::default();
     let mut conversation = read(request, &mut lost);

@@ -135,7 +135,7 @@ pub(crate) fn count_values(text: &str) -> usize {
     /// If there are fewer separators than this, those inside strings are counted, too.
     const FEW: usize = 10_000;
     const SEPARATORS: [u8; 4] = *b",[{:";
-    /// The length in bytes below which the number of values is estimated as one for every eight
+    /// The length in bytes below which the number of values is estimated as one value per eight
     /// bytes. Even dense text of this length contains few values.
     const SHORT: usize = 2_048;
     if text.len() < SHORT {

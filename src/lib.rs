@@ -1,7 +1,7 @@
 //! A compiler for LLM agent profiles: declarative TOML in, the exact JSON request bodies that
 //! providers receive out.
 //!
-//! Profiles of a repository are read together with the bundled files. Every agent is rendered with
+//! A repository's profiles are read together with the bundled files. Every agent is rendered with
 //! every synthetic conversation that fits it, and each problem is reported at the line that caused
 //! it. The binary `reqc` is a thin command line over this library. `README.md` introduces the
 //! project; `ARCHITECTURE.md` describes its structure.
@@ -14,8 +14,8 @@
 //!    [`MemoryWorld`](world::MemoryWorld) is for tests and hosts.
 //! 2. `repo`: the files of both layers. `toml` parses them; [`source`] keeps track of positions.
 //! 3. `profile`: one file → a profile.
-//! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its
-//!    origin.
+//! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles, with the
+//!    origin of each value.
 //! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
 //! 6. `render`: checks and compiles templates, then renders text.
 //! 7. `unit`: the plan of an agent and a conversation → [`Body`], through `json` and the steps of
@@ -55,7 +55,7 @@
 //! | [`tool_list`] | authors of tools: which providers accept them |
 //! | [`traffic`] | programs that read logs of requests |
 //!
-//! Modules of the stages without a link are not for hosts: they are public only for tests and
+//! Stage modules without a link are not for hosts. They are public only for tests and
 //! benchmarks, and change without notice. The default feature `cli` contains the command line.
 //! Hosts do not need it (`default-features = false`), unless they want the two reports that draw
 //! source lines, `Human` and `Markdown`.
@@ -89,7 +89,7 @@
 //! assert_eq!(body.value()["temperature"], 0.2);
 //! assert_eq!(body.value()["messages"][0]["content"], "Say hello first.");
 //!
-//! // All bodies of all agents, and what is found in them.
+//! // All bodies of all agents, with their findings.
 //! let report = compiler.report(&Selection::default(), &PolicyOptions::default());
 //! assert!(report.findings.is_empty());
 //! // The same with a visitor, which is called once per agent.

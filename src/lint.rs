@@ -1,10 +1,11 @@
 //! Finds request bodies from any program in text, with their wire formats and the locations of
 //! their values.
 //!
-//! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
-//! file. Output: a [`Harvest`] of [`FoundBody`]s, each with the facts from its URL; [`recognise`]
-//! finds the wire format of a body by its shape; `Places` maps a pointer back to the text. This
-//! module does not check bodies: [`Compiler::lint`](crate::compile::Compiler::lint) does.
+//! Input: a JSON document, or one line of many. It contains a body, a list of bodies, a batch, a
+//! log, or a HAR file. Output: a [`Harvest`] of [`FoundBody`]s, each with the facts from its URL.
+//! [`recognise`] finds the wire format of a body by its shape, and `Places` maps a pointer back to
+//! the text. [`Compiler::lint`](crate::compile::Compiler::lint), not this module, checks the
+//! bodies.
 
 mod unsupported;
 mod address;

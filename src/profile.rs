@@ -1,8 +1,8 @@
 //! One profile as written in its file, before `extends`.
 //!
-//! Input: a parsed TOML table. Output: a [`Profile`]: its name, its parent's name, the keys that
-//! are not inherited, and the table itself, checked key by key. [`resolve`](crate::resolve)
-//! combines it with its ancestors.
+//! Input: a parsed TOML table. Output: a [`Profile`], with its name, its parent's name, the keys
+//! that are not inherited, and the table itself, checked key by key. [`resolve`](crate::resolve)
+//! combines the profile with its ancestors.
 
 mod rules;
 mod written;
@@ -448,8 +448,8 @@ fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
-/// Keeps only headers that can be sent, and lower-cases their names. Profiles are then merged
-/// regardless of case, and an API key is never shown as an inherited value.
+/// Keeps only headers that can be sent, and lower-cases their names. As a result, profiles are
+/// merged regardless of case, and an API key is never shown as an inherited value.
 fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Some((_, node)) = table
         .entries

@@ -1,9 +1,9 @@
 //! The refusal dictionary: sentences that providers use to reject requests.
 //!
-//! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
-//! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that
-//! the sentence names. The sentences are data: `refusals/` contains one file per provider. This
-//! module refers to rules only by their codes, and does not check bodies.
+//! Input: the text of an answer, in any wrapping, such as JSON, a log line, or an SDK's message.
+//! Output: [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the
+//! path that the sentence names. The sentences are data: `refusals/` contains one file per
+//! provider. This module refers to rules only by their codes, and does not check bodies.
 
 mod pattern;
 mod data;
@@ -286,7 +286,7 @@ impl Dictionary {
     }
 
     /// Finds the best entry of a general file. Prefers entries that show what is wrong, then codes
-    /// over words that occur around any answer, then the entry that comes with the status.
+    /// over words that occur around any answer, then the entry for the status.
     fn general(
         &'static self,
         file: &str,
@@ -466,8 +466,8 @@ impl Dictionary {
                 continue;
             }
             let pattern = pattern_at(&self.providers, place);
-            // A shortened sentence matches only if nothing follows it: other words must not replace
-            // the omitted ones. The same is true of a short sentence that many servers use.
+            // A shortened sentence matches only if nothing follows it, because other words must not
+            // replace the omitted ones. The same applies to a short sentence that many servers use.
             let may_go_on = place.shorter.is_none() && (general.is_none() || pattern.may_go_on());
             let found = pattern.find_all(plain, MOST_EXPLAINED);
             let whole = found
@@ -576,8 +576,8 @@ const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 /// The sentence that marks entries for a status with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
 
-/// The maximum length, in bytes, of a string that is searched for similar sentences and for phrases:
-/// every sentence and phrase is compared with every line.
+/// The maximum length, in bytes, of a string that is searched for similar sentences and for
+/// phrases. Every sentence and phrase is compared with every line.
 const LONGEST_NEAR: usize = 16_000;
 
 /// The minimum number of words after a general sentence that can add information.

@@ -282,7 +282,7 @@ impl Engine {
         )
     }
 
-    /// Checks and compiles a template string of a profile; the same string is compiled once,
+    /// Checks and compiles a profile's template string. The same string is compiled only once,
     /// however many profiles inherit it. Returns `None` if it has findings, now or earlier.
     pub fn add(
         &mut self,
@@ -360,8 +360,9 @@ impl Engine {
     }
 
     /// Returns the full names of the partials that a template in a profile includes, directly or
-    /// indirectly, whether they exist or not; `literal` is the location of its text. Each name in
-    /// an include reduces `left` by one; when it reaches zero, no further template is examined.
+    /// indirectly, whether they exist or not. `literal` is the location of the template's text.
+    /// Each name in an include reduces `left` by one. When `left` reaches zero, no further template
+    /// is examined.
     pub(crate) fn partials_of(&self, literal: Span, left: &mut usize) -> BTreeSet<Arc<str>> {
         let template = self.by_span.get(&literal).into_iter();
         let mut reached = BTreeSet::new();
@@ -840,7 +841,7 @@ impl Renderer<'_> {
         self.rendered(sources, id, steps, output, spent)
     }
 
-    /// Renders a body template with a placeholder for the system prompt; also returns `true` if the
+    /// Renders a body template with a placeholder for the system prompt. Also returns `true` if the
     /// template does more with the prompt than pass it on.
     pub(crate) fn hollow_body(
         &self,
@@ -856,8 +857,8 @@ impl Renderer<'_> {
         (rendered, is_looked_at)
     }
 
-    /// Renders a system prompt; also returns `true` if the result does not depend on the context,
-    /// given enough steps: the prompt read no setting of the conversation, no folder and no file.
+    /// Renders a system prompt. Also returns `true` if the result does not depend on the context,
+    /// given enough steps. In that case, the prompt read no conversation setting, folder or file.
     pub fn prompt(
         &self,
         sources: &Sources,

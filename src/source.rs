@@ -1,9 +1,9 @@
 //! Source files, locations in them, and maps from derived text back to the file.
 //!
-//! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
-//! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
-//! file (normalised line endings, a decoded TOML string) back to the file. This module does not
-//! access the disk or interpret any file.
+//! Input: bytes read by [`world`](crate::world). Output: [`Sources`], the table of files that every
+//! later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a file
+//! (normalised line endings, a decoded TOML string) back to the file. This module does not access
+//! the disk or interpret any file.
 
 mod offsets;
 mod text;
@@ -274,8 +274,8 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid, even in a
-/// copy of the table; a copy shares the files.
+/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid. It is
+/// also valid in a copy of the table, which shares the files.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Box<boxcar::Vec<Arc<SourceFile>>>,
@@ -305,8 +305,8 @@ impl Sources {
         self.add_part(path, text, Position { line: 1, column: 1 })
     }
 
-    /// Adds a part of a file that begins at `start` there, and returns its ID. For a file too large
-    /// to keep in memory, only the parts that locations refer to are added.
+    /// Adds the part of a file that begins at `start`, and returns its ID. For a file too large to
+    /// keep in memory, only the parts that locations refer to are added.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),

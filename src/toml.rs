@@ -241,7 +241,7 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns the parts of an invalid string that can still be read: everything above the mistake, and
+/// Returns the parts of an invalid text that can still be read: everything above the mistake, and
 /// those lines above the first table that are valid TOML on their own.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);

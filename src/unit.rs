@@ -1,5 +1,5 @@
-//! Builds one request body from one agent and one conversation, for the compiler and the runtime
-//! alike.
+//! Builds one request body from one agent and one conversation, for both the compiler and the
+//! runtime.
 //!
 //! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form.
 //! Output: a [`Body`], which only this module can create. Reads no files and applies no content

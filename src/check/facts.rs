@@ -46,7 +46,7 @@ impl Route<'_> {
 
 impl ModelFacts {
     /// Returns the facts about a model; there are none if no family matches. Without a model name,
-    /// only the facts of the server and of its API version apply.
+    /// only the server's facts and those of its API version apply.
     pub(crate) fn of(
         families: &[Arc<Family>],
         route: Route<'_>,
@@ -109,7 +109,7 @@ impl ModelFacts {
 impl Standing {
     /// Returns the certainty of a family's facts at the destination; `None` if the family does not
     /// apply there. Local servers run any model under any name, and OpenRouter maps efforts and
-    /// drops what a model does not accept (enricoros/big-AGI#940, 2026-01).
+    /// drops anything that a model does not accept (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
         let is_own_rule = matches!(
             route.server,
@@ -176,7 +176,7 @@ impl Standing {
 }
 
 /// Returns `true` if a family applies to a model. If no model is named, only the server's rules
-/// and, for Anthropic, the rules of an API version apply: no other server has those versions.
+/// apply and, for Anthropic, the rules of an API version. No other server has such versions.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
     model.map_or(family.is_of_whole_server() || is_of_version, |model| {

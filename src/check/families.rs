@@ -1,8 +1,8 @@
 //! The facts about a body's model.
 //!
 //! Input: the families of a repository, a model and the body's destination. Output: the families
-//! that match, and the locations in the body that contradict them. All matching families apply:
-//! each fact is stored once, in the family of all models for which it is true.
+//! that match, and the locations in the body that contradict them. All matching families apply,
+//! because each fact is stored only once, in the family that covers all models with that fact.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -179,8 +179,8 @@ pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     }
 }
 
-/// Returns `true` if a server treats two values as equal. As in proto3 JSON, it compares numbers by
-/// value and ignores the case of words.
+/// Returns `true` if a server treats two values as equal. As in proto3 JSON, numbers are compared
+/// by value, and the case of words is ignored.
 pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),

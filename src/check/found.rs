@@ -1,4 +1,4 @@
-//! Collects the findings of rules in one body. A rule refers to the wrong value itself; the
+//! Collects the rules' findings in one body. Rules pass references to the wrong values, and the
 //! pointers of all these values are then found in one pass.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Checks whether a request continues an earlier one of the same conversation.
+//! Checks whether a request continues an earlier one in the same conversation.
 //!
 //! Input: the bodies of two requests; the later request has more messages. Output: the first
 //! location at which the earlier one is not a prefix of the later one. Servers read tools first,
@@ -98,8 +98,8 @@ pub(crate) struct Broken {
 }
 
 impl Checks {
-    /// Returns the first part of an earlier request that a later one of the same conversation
-    /// changed; `None` if the later one only adds to it. If the host may have renewed the system
+    /// Returns the first part of an earlier request that a later one in the same conversation
+    /// changes, or `None` if the later one only adds to it. If the host may have renewed the system
     /// prompt and the tools in between (`is_renewed`), only thinking from before the renewal is
     /// checked.
     pub(crate) fn prefix_problem(

@@ -187,8 +187,8 @@ pub(super) type Rules = u64;
 pub(super) const EVERY: Rules = (1 << COUNT) - 1;
 
 /// Returns the problems that rules find in a body, in rule order. If the history does not conform
-/// to its schema (`is_readable` is `false`), calls and results may not be recognised. Problems of
-/// rules in the history are then dropped, because the schema already reports their cause.
+/// to its schema (`is_readable` is `false`), calls and results may not be recognised. Problems from
+/// rules that read the history are then dropped, because the schema already reports their cause.
 pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
     for (_, rule) in ALL

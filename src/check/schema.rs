@@ -3,7 +3,7 @@
 //! The bundled schemas are compiled together with the program. A repository's schemas are compiled
 //! when a format is first used, once for each set of extensions. If a schema has alternatives, a
 //! violation is explained by the alternative that the discriminator selects. The discriminator is a
-//! member of the value, and its name is given by `x-reqc-discriminator` in the schema.
+//! member of the value; `x-reqc-discriminator` in the schema gives its name.
 
 mod bundled;
 mod node;

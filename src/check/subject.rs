@@ -57,9 +57,9 @@ const RESOLD: [Server; 5] = [
 ];
 
 impl Destination<'_> {
-    /// Returns the server that receives the body from a gateway, if the gateway passes it on: the
-    /// server that a prefix of the model's name selects, or else the model's vendor. Names with
-    /// capitals refer to published weights, which a server runs itself.
+    /// Returns the server to which a gateway passes the body on: the server that a prefix of the
+    /// model's name selects, or else the model's vendor. Names with capitals refer to published
+    /// weights, which a server runs itself.
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {
             Server::OpenRouter => true,

@@ -1,5 +1,5 @@
-//! Reads the settings of a request by their meaning: `max_tokens` in one format is
-//! `maxOutputTokens` in another.
+//! Reads a request's settings by their meaning: `max_tokens` in one format is `maxOutputTokens` in
+//! another.
 //!
 //! `api-names.toml` lists the names of settings whose values mean the same in all formats. Other
 //! settings are converted here.

@@ -1,5 +1,5 @@
-//! Limits the work of a run. The costs of agents are added up in their order, so the result does
-//! not depend on how threads are scheduled.
+//! Limits the work of a run. The agents' costs are added up in agent order, so the result does not
+//! depend on how threads are scheduled.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -449,7 +449,7 @@ pub(crate) fn changed(
 }
 
 /// Finds the lines that caused changes. Each search recompiles the body, so the work for one agent
-/// is limited: causes are found only for its first changes.
+/// is limited, and causes are found only for the agent's first changes.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The size of the new text of each subject, in bytes.
@@ -464,8 +464,8 @@ const MAX_MADE: usize = 8 * 1024 * 1024;
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// Returns the location that wrote the new value of a change, or that should have written the
-    /// missing one. `None` if it is unknown, or if the limit for the agent is used up.
+    /// Returns the location where the new value of a change was written, or where a missing value
+    /// should have been written; `None` if it is unknown, or if the agent's limit is used up.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {

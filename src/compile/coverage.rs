@@ -1,4 +1,4 @@
-//! Measures the coverage of templates by contexts: lines, outcomes of decisions, macros, whole
+//! Measures how far contexts cover templates: lines, outcomes of decisions, macros, and whole
 //! templates.
 //!
 //! Code that no conversation can reach is excused by a comment on its line:

@@ -67,7 +67,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Explains the value at a pointer in one body of an agent or, without a pointer, all its
-    /// leaves. `None` if there is no such body.
+    /// leaves. Returns `None` if there is no such body.
     ///
     /// # Errors
     ///

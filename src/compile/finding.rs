@@ -1,5 +1,5 @@
-//! Converts a problem in a body to a finding at the line that wrote the value. If a bundled file
-//! wrote the value, the finding is at the location where the agent uses that file.
+//! Converts a problem in a body to a finding at the line where the value was written. If that line
+//! is in a bundled file, the finding is at the location where the agent uses that file.
 
 mod profile_key;
 
@@ -35,8 +35,9 @@ pub(super) struct Blamed<'p> {
 }
 
 impl Teller<'_> {
-    /// Reports the problems in a body at the lines that wrote the values or, once an agent has used
-    /// up its work limit, at the templates. Adds the cost of finding the locations to `cost`.
+    /// Reports the problems in a body at the lines where the values were written or, once an agent
+    /// has used up its work limit, at the templates. Adds the cost of finding the locations to
+    /// `cost`.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,
@@ -218,7 +219,7 @@ fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
 }
 
 /// Converts the problems of a live body to findings at their origins. Problems in content that the
-/// provider sent are warnings at most, because it goes back unchanged.
+/// provider sent are warnings at most, because such content is sent back unchanged.
 pub(super) fn of_live_body(
     plan: &Plan<'_>,
     request: &Request<'_>,
@@ -261,8 +262,8 @@ struct OtherInstance<'p> {
 }
 
 impl OtherInstance<'_> {
-    /// Returns a finding to replace one about an inherited value that is valid at the parent's
-    /// instance, because the mistake is the choice of the instance, not the value.
+    /// Returns a replacement for a finding about an inherited value that is valid at the parent's
+    /// instance. The mistake is then the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let mut places = place
             .steps
@@ -369,8 +370,8 @@ fn written(
 
 /// Returns `true` if a value in a body comes from a provider-specific block, or is the signature of
 /// a thinking block whose origin is known. `history` is in the client API's normal form, without
-/// other providers' blocks. A key counts as coming from the source of its value, and an empty
-/// object as coming from the source of the object around it.
+/// other providers' blocks. A key is attributed to the source of its value, and an empty object to
+/// the source of the enclosing object.
 fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around

@@ -450,7 +450,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns `true` if the location certainly has no effect on an agent, even if its bodies
-    /// cannot be made: the effects of provider instances are fully known.
+    /// cannot be made. This includes locations in the files of provider instances, whose effects
+    /// are fully known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
         let Some((file, range)) = self.place() else {
             return false;

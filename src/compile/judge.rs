@@ -35,8 +35,8 @@ impl LintTarget<'_> {
         })
     }
 
-    /// Returns a body's model under its vendor's name. GitHub Models puts the vendor before the
-    /// name of OpenAI's models, but applies OpenAI's rules to them.
+    /// Returns a body's model under the name that its vendor uses. GitHub Models puts the vendor
+    /// before the names of OpenAI's models, but applies OpenAI's rules to them.
     fn model_of<'b>(&'b self, body: &'b Value) -> Option<&'b str> {
         let model = self.model.or(body.get("model").and_then(Value::as_str))?;
         let headers = self.headers.as_ref();
@@ -190,9 +190,9 @@ impl<'a> Judge<'a> {
             .and_then(local_server)
     }
 
-    /// Returns the local server that only the port suggests: other software listens on the same port
-    /// by default (mistral.rs on LM Studio's, mlx-lm and `LocalAI` on llama.cpp's). `None` if an
-    /// instance of the repository has the address.
+    /// Returns the local server that only the port suggests. This is a guess, because other
+    /// software listens on the same port by default (mistral.rs on LM Studio's, mlx-lm and
+    /// `LocalAI` on llama.cpp's). Returns `None` if an instance of the repository has the address.
     pub(super) fn guessed_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
         let is_known = self
             .instances_at(endpoint)
@@ -252,8 +252,9 @@ fn is_of_another_maker(model: &str) -> bool {
     model != MODEL_PLACEHOLDER && !is_claude_model(model)
 }
 
-/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's and
-/// Anthropic's formats, and only their own models identify OpenAI and Anthropic.
+/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's formats,
+/// so only a model of OpenAI identifies OpenAI. Anthropic's format identifies Anthropic, unless the
+/// model is another maker's.
 pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages if model.is_some_and(is_of_another_maker) => Server::Unknown,

@@ -75,9 +75,9 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it, which combines [`Live::body`] and [`Live::findings`]. Problems
-    /// in blocks that the provider sent, or in signatures of its thinking, are at most warnings:
-    /// the provider accepts them back unchanged, regardless of the schemas.
+    /// Makes a body and checks it, combining [`Live::body`] and [`Live::findings`]. Problems in
+    /// blocks that the provider sent, or in signatures of its thinking, are at most warnings,
+    /// because the provider accepts them back unchanged, regardless of the schemas.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Reads a conversation that is written like a context, and returns it as the agent gets it,
-    /// with the environment that prompts see. The text does not need a `name` or `why`.
+    /// Reads a conversation written like a context, and returns it as the agent receives it, with
+    /// the environment that prompts see. The text does not need a `name` or `why`.
     ///
     /// # Errors
     ///
@@ -130,8 +130,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Returns the conversation of a context as the agent gets it in the last turn, for a session
-    /// that continues it.
+    /// Returns the conversation of a context as the agent receives it in the last turn, for a
+    /// session that continues it.
     ///
     /// # Errors
     ///

@@ -30,7 +30,8 @@ use crate::source::Span;
 use crate::world::World;
 
 /// Reads and checks a repository. Without `wanted`, all agents are prepared. With `wanted`, only
-/// the agents whose names it accepts are prepared, or all agents if there are findings.
+/// the agents whose names it accepts are prepared. All agents are prepared if there are findings,
+/// or if it accepts no name.
 pub(super) fn load(
     own: Arc<dyn World>,
     bundled: Arc<dyn World>,

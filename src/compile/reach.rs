@@ -42,9 +42,9 @@ impl<'a> FileReach<'a> {
         FileReach { compiler }
     }
 
-    /// Returns all agents and contexts that some files of the repository reach, in its loaded
-    /// state. With `golden`, golden files reach the agents that own them. The result only lists
-    /// files that are part of the repository.
+    /// Returns all agents and contexts that some files of the loaded repository reach. With
+    /// `golden`, golden files reach the agents that own them. The result only lists files that are
+    /// part of the repository.
     pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
         let files: BTreeSet<FileId> = self
             .own_files()

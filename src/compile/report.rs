@@ -198,8 +198,8 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns `true` if an agent's bodies, or the files that it is made from, have errors. Golden
-    /// files of a broken agent are not touched. Lost content and exceeded budgets are not included:
-    /// such bodies are sent, and golden files and reviews exist to show them.
+    /// files of a broken agent are not touched. Lost content and exceeded budgets are not included,
+    /// because such bodies are sent, and golden files and reviews exist to show them.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
         findings.extend(

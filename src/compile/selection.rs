@@ -265,8 +265,8 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error with suggestions if none matches, or with the profile's location if an
-    /// abstract profile does.
+    /// Returns an error with suggestions if no agent matches. If an abstract profile matches, the
+    /// error has the profile's location instead.
     pub fn agents(
         &self,
         matches: impl Fn(&str) -> bool,

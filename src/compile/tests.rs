@@ -250,8 +250,8 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     );
 }
 
-/// Templates that read values which a partial sets, before it, after it and through other partials;
-/// and partials that read a name only if another is set.
+/// Templates that read values set by a partial: before it, after it, and through other partials.
+/// Also includes partials that read a name only if another one is set.
 const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}[{% include \"asks.jinja\" %}]",
     "[{% include \"asks.jinja\" %}]{% include \"sets.jinja\" %}",

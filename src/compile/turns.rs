@@ -1,5 +1,5 @@
-//! The turns of a context: the conversation in each turn as agents get it, with attached files and
-//! the text of their surroundings as messages of the turns in which they arrived.
+//! The turns of a context: the conversation in each turn as agents receive it. Attached files and
+//! the text of the surroundings become messages in the turns in which they arrived.
 
 mod earlier;
 

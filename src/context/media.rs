@@ -3,8 +3,8 @@
 use crate::diag::{is_misspelling, one_of};
 
 /// Types of documents, recordings and images that people attach, registered or not. The list may be
-/// incomplete, because a type that is not similar to a listed one is not reported. But if a valid
-/// type differs from a listed one by only one letter, it must be listed, too.
+/// incomplete, because a type that is not similar to a listed one is not reported. However, a valid
+/// type that differs from a listed one by only one letter must be listed, too.
 const KNOWN: [&str; 70] = [
     "application/epub+zip",
     "application/gzip",

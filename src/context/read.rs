@@ -814,8 +814,8 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Checks the client API that is specified as the origin of a block. If it is unknown, the
-    /// block is never sent back to it.
+    /// Checks the client API that is specified as a block's origin. A block from an unknown client
+    /// API is never sent back.
     fn check_origin(&mut self, object: &Object<'_>, origin: &str) {
         let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else {
             return;

@@ -354,7 +354,7 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// Returns the text in a message from which a value of the template data is made, or which is
+/// Returns the text in a message from which a value in the template data is made, or the text
 /// closest to it; `None` if the history has no such message.
 pub(crate) fn anchor<'c>(
     history: &'c [Message],

@@ -1,9 +1,9 @@
 //! The serde forms of values that a host stores or sends elsewhere.
 //!
 //! Each value has a single form, which contexts and logs share (`docs/contexts.md`,
-//! `docs/sessions.md`). It is written and read by the functions of the [`log`](super::log). A
-//! [`Conversation`] has the members of a context, and more members for facts that only a session
-//! has (`docs/library.md`).
+//! `docs/sessions.md`). The functions of [`log`](super::log) write and read it. A [`Conversation`]
+//! has the members of a context, and additional members for facts that only a session has
+//! (`docs/library.md`).
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};

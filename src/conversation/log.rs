@@ -101,9 +101,9 @@ pub struct Sent {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of messages and items at the beginning of the history that are replaced; an
-    /// earlier summary is one of them. Of the replaced items, the latest surroundings and the
-    /// latest version of each attached file are kept after the summary.
+    /// The number of messages and items that are replaced at the beginning of the history,
+    /// including an earlier summary. Of the replaced items, the latest surroundings and the latest
+    /// version of each attached file are kept after the summary.
     pub messages: usize,
     /// The exact text that the model sees, as a user message.
     pub text: Arc<str>,
@@ -241,8 +241,8 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Checks, as far as possible, that no line is missing before this one. A line contains its own
-/// number, and may be at a later position, because two sessions may have written to the same
+/// Checks, as far as possible, that no line is missing before this one. Each line contains its
+/// number, but may be at a later position, because two sessions may have written to the same
 /// journal. Older programs wrote no numbers; in their logs, the call for a result must be in an
 /// earlier line. `calls` contains the IDs of earlier calls.
 fn follows(

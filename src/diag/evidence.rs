@@ -342,8 +342,8 @@ impl Citation {
     }
 }
 
-/// Returns `true` if sources of these ranks, all independent, justify an error: one recording or
-/// publication of the provider, or two other sources that agree.
+/// Returns `true` if sources of these ranks, all independent, justify an error: one recording, one
+/// publication by the provider, or two other sources that agree.
 pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
     let mut threads = 0;
     for rank in ranks {

@@ -9,7 +9,7 @@ use similar::algorithms::{Capture, Compact, Replace, myers};
 /// The combined length up to which two lists are always compared element by element.
 const SHORT: usize = 2_000;
 /// The maximum number of additions and removals for which longer lists are compared element by
-/// element. The time is this number multiplied by the length.
+/// element. The comparison takes time proportional to this number multiplied by the length.
 const MAX_DISTANCE: usize = 500;
 
 /// The maximum number of times that a part between matched elements is split again.
@@ -120,7 +120,7 @@ fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
 }
 
 /// Elements that occur once in both lists are matched if at least one in this many is in order. In
-/// a shuffled list, few are, and only by chance.
+/// a shuffled list, few elements are in order, and only by chance.
 const LEAST_IN_ORDER: usize = 4;
 
 /// Returns pairs of equal elements in the same order: the common beginning and end and, between

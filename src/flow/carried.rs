@@ -593,8 +593,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Judges the data of an image, a document or a recording. In a body, data is a string of its
-    /// own or follows the head of a data URL. Returns `true` if the body contains the data.
+    /// Judges the data of an image, a document or a recording. In a body, data is a separate string
+    /// or follows the head of a data URL. Returns `true` if the body contains the data.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
         let leaves = self.leaves();
         let is_held = data.trim().is_empty()
@@ -686,8 +686,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Checks that the body carries a block in the provider's own form. The body may contain it as a whole, as members of
-    /// another object, or as a string that replaces it.
+    /// Checks that the body carries a block in the provider's own form. The body may contain the
+    /// block as a whole, as members of another object, or as a string that replaces it.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);

@@ -1,9 +1,9 @@
 //! Replaces text with meaningless text. Each character becomes another one of its class, so that
 //! lengths and structure stay the same.
 //!
-//! Roles, tool names, object keys and media types stay unchanged, like the format's own words in a
-//! provider's blocks. In schemas, only prose and data are replaced. IDs become `call_1`, `call_2`
-//! and so on, consistently in all places.
+//! Roles, tool names, object keys and media types stay unchanged, as do the format's own words in
+//! provider blocks. In schemas, only prose and data are replaced. IDs become `call_1`, `call_2` and
+//! so on, consistently in all places.
 
 mod own;
 mod schema;

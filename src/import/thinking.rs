@@ -95,7 +95,7 @@ pub(crate) const BESIDE: [&str; 4] = [
 ];
 
 /// Returns the reasoning next to the content of a message. If there are details, the text next to
-/// them is ignored, because they contain it.
+/// them is ignored, because the details contain the same text.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {
         return details.iter().filter_map(detail).collect();

@@ -22,10 +22,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the server that answers: the one of a public host, or [`Server::Unknown`] for an
-    /// unknown host. There, a model of OpenAI does not mean that OpenAI answers: gateways add
-    /// fields (`LiteLLM`: `fallbacks`), and local servers accept any model's name. `None` if only
-    /// the body can show the server.
+    /// Returns the server that answers: a public host's server, or [`Server::Unknown`] for an
+    /// unknown host. At an unknown host, an OpenAI model does not mean that OpenAI answers, because
+    /// gateways add fields (`LiteLLM`: `fallbacks`), and local servers accept any model's name.
+    /// Returns `None` if only the body can identify the server.
     pub fn likely_server(&self) -> Option<Server> {
         let is_unknown_host = !self.host.is_empty() && !self.is_at_operator;
         self.server.or(match self.wire {
@@ -83,8 +83,8 @@ const OTHERS: [&str; 17] = [
     "/models",
 ];
 
-/// Ends of paths below an endpoint that accept bodies of its format: to count their tokens, to
-/// compact a conversation, or to answer many requests (Anthropic's batches).
+/// Path endings below an endpoint that accept bodies in the endpoint's format. They count tokens,
+/// compact a conversation, or answer many requests (Anthropic's batches).
 const BELOW: [(&str, &str); 4] = [
     ("/messages", "/count_tokens"),
     ("/messages", "/batches"),

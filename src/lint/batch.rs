@@ -1,9 +1,9 @@
 //! The requirements of batch services for the lines around request bodies (IDs, addresses, methods)
 //! and for a file as a whole.
 //!
-//! Input: an object that may be a line of a batch. Output: an [`Envelope`], its own mistakes
-//! (`line`), and those that depend on the lines before it ([`Batch`]). The bodies themselves are
-//! checked elsewhere.
+//! Input: an object that may be a line of a batch. Output: an [`Envelope`], the mistakes in the
+//! line itself (`line`), and those that depend on the lines before it ([`Batch`]). The bodies
+//! themselves are checked elsewhere.
 
 pub(crate) mod rules;
 mod file;

@@ -1,5 +1,5 @@
-//! Finds the request bodies in a document: the document itself, the elements of a list, the
-//! contents of batches and logs, the entries of a HAR file.
+//! Finds the request bodies in a document: the document itself, list elements, the contents of
+//! batches and logs, and HAR file entries.
 
 use serde_json::{Map, Value};
 
@@ -437,7 +437,8 @@ impl Finder {
 }
 
 /// Returns `true` if the `input` of an object belongs to a log record, which has its own type or
-/// the output next to it. Of requests, only those of the Responses API in a WebSocket have a type.
+/// the output next to it. The only requests with a type are those to the Responses API over a
+/// WebSocket.
 fn is_logged_input(members: &Map<String, Value>) -> bool {
     let has_type = members
         .get("type")
@@ -446,7 +447,7 @@ fn is_logged_input(members: &Map<String, Value>) -> bool {
 }
 
 /// Returns `true` if an object has a characteristic member of a wire format. A request to Ollama
-/// may have only a model, which it loads.
+/// may contain only a model to load.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
     match wire {
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => members.contains_key("model"),
@@ -510,8 +511,8 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
 }
 
 /// Returns the headers of a request. Logs write them as an object of strings or of lists of
-/// strings, HAR files as a list of objects with `name` and `value`. `None` if they contain neither
-/// a version nor beta features.
+/// strings, HAR files as a list of objects with `name` and `value`. Returns `None` if they contain
+/// neither a version nor beta features.
 fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
     let found = ["headers", "request_headers", "requestHeaders"]
         .into_iter()

@@ -156,8 +156,8 @@ impl ClientApi {
     /// Returns how requests authenticate if a key is configured.
     ///
     /// Anthropic uses `x-api-key` with `anthropic-version`, Google `x-goog-api-key`, and the others
-    /// a bearer token. Ollama needs none on the local machine; ollama.com and proxies require one:
-    /// <https://docs.ollama.com/api/authentication>.
+    /// a bearer token. Ollama needs no key on the local machine, but ollama.com and proxies require
+    /// one: <https://docs.ollama.com/api/authentication>.
     pub fn auth(self) -> Auth {
         match self {
             ClientApi::Claude => Auth::Header("x-api-key"),

@@ -151,9 +151,9 @@ pub(crate) fn add_cache_control<M: Cacheable>(
     marks
 }
 
-/// Returns the breakpoints of a body: its own, those of its system blocks and tools, and those of
-/// blocks in its messages, at any depth. Tool arguments and tool schemas are not searched, because
-/// they are data, even if a member in them has the same name.
+/// Returns a body's breakpoints: the one at its top level, and those in its system blocks, tools
+/// and message blocks, at any depth. Tool arguments and tool schemas are not searched, because they
+/// are data, even if a member in them has the same name.
 #[cfg(feature = "runtime")]
 pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
     let mut found: Vec<&Value> = body.get("cache_control").into_iter().collect();

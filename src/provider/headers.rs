@@ -34,7 +34,7 @@ impl ApiHeaders {
     };
 
     /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
-    /// and the `api-version` of Azure OpenAI. Other APIs of Azure have versions of their own.
+    /// and the `api-version` of Azure OpenAI. Azure's other APIs have different versions.
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
@@ -117,8 +117,8 @@ impl ApiHeaders {
         read
     }
 
-    /// Adds the beta features that the body asks for; the clouds that serve Claude read them from
-    /// the body. Bedrock reads them nowhere else, so for Bedrock the features are known.
+    /// Adds the beta features that the body asks for, because the clouds that serve Claude read
+    /// them from the body. Bedrock reads them nowhere else, so for Bedrock the features are known.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
         let is_of_bedrock = body
             .get("anthropic_version")

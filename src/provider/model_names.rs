@@ -176,8 +176,8 @@ const SPELT: [Server; 7] = [
     Server::ZAi,
 ];
 
-/// Returns the mistake in a model name, which is in lower case. Only vendors that reject other
-/// vendors' names are checked: some answer such requests with their own model.
+/// Returns the mistake in a model name that is given in lower case. Only vendors that reject other
+/// vendors' names are checked, because others may answer such requests with their own model.
 fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<UnservedModel> {
     if has_own_name(lower) {
         return None;
@@ -253,9 +253,9 @@ fn without_gateway(server: Server, name: &str) -> &str {
     }
 }
 
-/// Returns the vendor's own name for a model that a gateway or a cloud names: without the version
-/// that Bedrock adds (`-v1:0`), and without the variants of gateways (`:thinking`). Clouds put dates
-/// after an `@`. Only models that users train have a `:` in their own name.
+/// Returns the vendor's own name for a model as named by a gateway or a cloud. Removes the version
+/// that Bedrock adds (`-v1:0`) and gateway variants (`:thinking`). Clouds put dates after an `@`.
+/// Only models that users train have a `:` in their own name.
 fn plain_name(name: &str) -> String {
     if name.starts_with(TRAINED) {
         return name.to_owned();

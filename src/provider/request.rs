@@ -61,8 +61,8 @@ pub(crate) fn request_url(instance: &Instance, endpoint: &str) -> String {
     )
 }
 
-/// Returns the request line for an instance and an endpoint, in which `${MODEL}` is replaced. The
-/// profile's headers override those of the instance; their names are in lower case.
+/// Returns the request line for an instance and an endpoint, with `${MODEL}` replaced. The
+/// profile's headers, whose names are in lower case, override those of the instance.
 pub fn request_line<'h>(
     instance: &'h Instance,
     api: ClientApi,

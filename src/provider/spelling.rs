@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::is_misspelling;
 use crate::repo::{Family, ModelName, ModelPattern};
 
-/// Returns the known name that differs from a name in the spelling of one word. Other versions of
+/// Returns the known name that differs from `name` in the spelling of one word. Other versions of
 /// known models, and new words, are not misspellings.
 pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
@@ -35,7 +35,7 @@ pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         .map(|(_, spelt)| spelt)
 }
 
-/// Returns the known name that consists of the same parts as a name, with the version and the
+/// Returns the known name that consists of the same parts as `name`, with the version and the
 /// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`).
 /// Returns `None` for a name that already matches a pattern with a version.
 pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
@@ -148,7 +148,7 @@ const ENDINGS: [&str; 6] = [
 ];
 
 /// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
-/// in a different order and a missing last letter count: other short words may be new.
+/// in a different order and a missing last letter count, because other short words may be new.
 fn is_misspelt_word(word: &str, known: &str) -> bool {
     if word == known {
         return false;

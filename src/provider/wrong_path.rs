@@ -29,7 +29,7 @@ pub(crate) enum WrongPath {
     },
 }
 
-/// The paths of the endpoints of hosts. Other paths that end like one of them do not exist there.
+/// The hosts' endpoint paths. Other paths with the same endings do not exist at these hosts.
 /// Sources: the providers' API references, which are listed in docs/wire.
 const ENDPOINTS: [(&str, &[&str]); 9] = [
     ("api.anthropic.com", &["/v1/messages"]),
@@ -196,8 +196,8 @@ impl WrongPath {
     }
 }
 
-/// Returns the endpoint path that was probably intended by a path on this host; `None` if the path
-/// is correct, or does not resemble an endpoint.
+/// Returns the endpoint path that was probably meant by another path at this host; `None` if the
+/// given path is correct, or does not resemble an endpoint.
 fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
     let (_, endpoints) = ENDPOINTS.iter().find(|(known, _)| *known == host)?;
     let path = format!("/{}", segments.join("/"));

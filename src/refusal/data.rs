@@ -3,8 +3,8 @@
 use super::pattern::{self, Pattern, Plain};
 use crate::toml::{self, Kind, Table};
 
-/// The files of `refusals/`, separated by zero bytes and compressed by the build script:
-/// uncompressed, they would be an eighth of the program, and few commands read them.
+/// The files of `refusals/`, separated by zero bytes and compressed by the build script.
+/// Uncompressed, they would make up an eighth of the program, and few commands read them.
 static FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refusals.deflate"));
 
 /// A provider, a server or a proxy that rejects requests.
@@ -34,8 +34,8 @@ pub struct Provider {
 pub struct Refusal {
     /// The sentence as the provider writes it. `{name}` stands for a variable part.
     pub sentence: String,
-    /// `true` for words that a gateway or a client puts around the message of another server. They
-    /// are reported only if the message itself is not recognised.
+    /// `true` for words that a gateway or a client puts around another server's message. They are
+    /// reported only if the message itself is not recognised.
     pub wraps: bool,
     pub(super) pattern: Pattern,
     /// The sentence without the error class before it and without the advice after it, if it has
@@ -190,7 +190,7 @@ impl Unruled {
 /// A measure of how strongly a string refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains one of the provider's hosts or codes. They are better evidence
+    /// `true` if the text contains one of the provider's hosts or codes. These are better evidence
     /// than a name, because clients named after a provider are also used with other servers.
     is_certain: bool,
     /// `true` if the text contains a host, a code, or the full name as separate words.
@@ -266,7 +266,7 @@ impl Provider {
 }
 
 /// Returns `true` if a word occurs on its own. In `openai.BadRequestError`, `OpenAIException` or
-/// `openai/gpt-oss-120b`, the word names a client or a model, and these are used with any server.
+/// `openai/gpt-oss-120b`, the word names a client or a model, which may be used with any server.
 fn stands_alone(word: &str, lower: &str) -> bool {
     lower.match_indices(word).any(|(at, _)| {
         let (before, after) = (&lower[..at], &lower[at + word.len()..]);

@@ -129,9 +129,9 @@ impl Explanation {
         self.path.is_some() || !self.holes.is_empty()
     }
 
-    /// Returns `true` if another explanation contains the sentence or its beginning, or has the same
-    /// sentence with a path whose beginning was lost here, or with spaces that a line break
-    /// replaced here.
+    /// Returns `true` if another explanation contains the sentence or its beginning. Also returns
+    /// `true` if the other has the same sentence with a path whose beginning was lost here, or with
+    /// spaces that a line break replaced here.
     pub(super) fn is_part_of(&self, other: &Explanation) -> bool {
         let paths = self.path.as_deref().zip(other.path.as_deref());
         let is_same = std::ptr::eq(self.refusal, other.refusal);

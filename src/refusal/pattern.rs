@@ -1,8 +1,8 @@
 //! Sentences with holes, and the search for them in a string.
 //!
-//! Strings are compared without whitespace, quotes, underscores and escapes, and ASCII letters
-//! without case. A sentence is therefore found in JSON, in a Python dictionary, and in terminal
-//! output with colours or with line breaks inside words.
+//! The search ignores whitespace, quotes, underscores and escapes, and the case of ASCII letters. A
+//! sentence is therefore found in JSON, in a Python dictionary, and in terminal output with colours
+//! or with line breaks inside words.
 
 mod plain;
 mod edges;
@@ -32,8 +32,9 @@ enum Part {
 #[derive(Debug, PartialEq, Eq)]
 struct Hole {
     name: String,
-    /// `true` if a space or a mark separates the hole from the words before it, so that it does not
-    /// begin in the middle of a word: `Model {model}` does not match `models/gemini-3-pro`.
+    /// `true` if a space or a mark separates the hole from the words before it, so that the hole
+    /// does not begin in the middle of a word. For example, `Model {model}` does not match
+    /// `models/gemini-3-pro`.
     is_apart: bool,
 }
 
@@ -96,8 +97,8 @@ fn is_of_body(hole: &str) -> bool {
     matches!(hole, "path" | "field" | "role" | "tool")
 }
 
-/// Returns `true` if a string reaches beyond a name into another message: it contains the name of a
-/// member, or the end of a clause, outside brackets.
+/// Returns `true` if a string reaches beyond a name into another message, because it contains a
+/// member's name, or the end of a clause, outside brackets.
 fn reaches_on(text: &str) -> bool {
     let text = text.trim();
     let bare = without_brackets(text);
@@ -256,8 +257,8 @@ impl Pattern {
     }
 
     /// Returns the message that the sentence wraps in a string: the text that begins at the hole
-    /// for a reason, or else the text after the sentence. Empty if there is no message; `None` if
-    /// the text does not contain the sentence.
+    /// for a reason, or else the text after the sentence. Returns an empty string if there is no
+    /// message, and `None` if the text does not contain the sentence.
     pub(super) fn inner<'p>(&self, plain: &'p Plain) -> Option<&'p str> {
         let found = self.find(plain)?;
         let hole = found.holes.iter().find(|(name, _)| name == INNER_HOLE);
@@ -331,9 +332,9 @@ impl Pattern {
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
-    /// Returns `true` if the text before `end` ends with the name of a member of the answer. A hole
-    /// at the beginning of a sentence must not match such a name: `"msg": "Field required"`
-    /// contains no path.
+    /// Returns `true` if the text before `end` ends with the name of one of the answer's members. A
+    /// hole at the beginning of a sentence must not match such a name, because
+    /// `"msg": "Field required"` contains no path.
     fn is_member(text: &str, end: usize) -> bool {
         let text = text[..end].trim_end_matches([' ', '\'']);
         MEMBERS.contains(&&text[before(text, text.len())..])

@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::json::Pointer;
 
 /// Returns the location of a path such as `messages.3.content.0`, `input[2].role`, or
-/// `GenerateContentRequest.contents[0]`, or of the list that lacks the element it names. Words that
-/// do not match are skipped, because providers insert type names between member names.
+/// `GenerateContentRequest.contents[0]`. If the path names an element that a list lacks, returns
+/// the location of the list. Words that do not match are skipped, because providers insert type
+/// names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let walked = walk(body, path);
     (walked.steps > 0).then_some(walked.at)

@@ -96,8 +96,8 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns a text in one line. A terminal breaks a word only at the end of a full line; a box begins
-/// and ends each line with a character that draws the frame.
+/// Returns a text in one line. A terminal breaks a word only at the end of a full line. In a box,
+/// each line begins and ends with a character that draws the frame.
 fn unwrapped(text: &str) -> String {
     let width = text.lines().map(length).max().unwrap_or_default();
     let mut line = String::new();
@@ -157,7 +157,7 @@ fn texts(text: &str) -> Vec<String> {
 const LONGEST_MESSAGE: usize = 600;
 
 /// A message in an answer that is not JSON: a Python dictionary or object, or JSON that was cut off
-/// or escaped. It ends with the same kind of quote that it begins with.
+/// or escaped. It begins and ends with the same kind of quote.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?sx) (?: ["'] (?:message|msg|detail|error|reason) \\* ["'] \s* : | (?-u:\b) (?:message|detail) = )
@@ -206,8 +206,8 @@ pub(super) fn fields(text: &str) -> Vec<String> {
 }
 
 /// Returns the path that pydantic's errors in an answer lead to (`messages.0.content`), or several
-/// fields at the top of the body. Several paths in a value are the alternatives of its type, of
-/// which the request needs only one, unless they lead to fields that must not be there.
+/// fields at the top of the body. Several paths into a value are the alternatives of its type, of
+/// which the request needs only one. The exception is paths to fields that must not be present.
 fn locs(text: &str) -> Vec<String> {
     let paths = LOC.captures_iter(text).map(|it| path_of_loc(&it[1]));
     let paths = told_once(paths.filter(|path| path.contains(char::is_alphabetic)));
@@ -334,8 +334,8 @@ fn pattern(pattern: &str) -> Regex {
 }
 
 /// Returns the HTTP status in a string: at the beginning, or after the words that SDKs use to
-/// introduce a status. `None` if there are several. For example, if a proxy answers 500 because a
-/// server answered 400, the status does not show the reason.
+/// introduce a status. Returns `None` if there are several. For example, if a proxy answers 500
+/// because a server answered 400, the status does not show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
     let patterns = [
         &LEADING_STATUS,
@@ -356,9 +356,9 @@ pub(super) fn status(text: &str) -> Option<u16> {
 /// The members of a request that contain its conversation.
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
-/// The members that show that an object is an answer, even if it repeats a part of the request:
-/// pydantic shows the rejected value as `input`, Cloudflare has `messages` next to its errors, and
-/// `LiteLLM`'s logs have both in one record.
+/// The members that identify an object as an answer, even if it repeats a part of the request. For
+/// example, pydantic shows the rejected value as `input`, Cloudflare has `messages` next to its
+/// errors, and `LiteLLM`'s logs have both in one record.
 const OF_ANSWER: [&str; 7] = [
     "error",
     "errors",

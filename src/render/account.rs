@@ -1,10 +1,9 @@
-//! The limits on the cost of rendering: each template has an account; the cost of an operation
-//! depends on the size of the data that it touches.
+//! Limits the cost of rendering. Each template has an account, which its operations charge.
 //!
 //! The engine counts steps, but one step can process many megabytes of text. The cost of every
-//! operation that reads, creates or compares values therefore depends on their size. It is counted
-//! here, if possible before the operation starts. Units are counted rather than time, so that a
-//! template stops at the same operation on every machine.
+//! operation that reads, creates or compares values therefore depends on their size. The cost is
+//! counted here, if possible before the operation starts. Units are counted rather than time, so
+//! that a template stops at the same operation on every machine.
 
 use std::cell::Cell;
 
@@ -14,8 +13,8 @@ use super::refusal::Refusal;
 use super::rules;
 
 /// The maximum units for one template, and for all templates of one body together. Reading a byte
-/// costs 1 and creating one costs 2, so that the memory held by a template stays below half of this
-/// number, in bytes.
+/// costs 1 and creating one costs 2, so a template holds less than half this number of bytes in
+/// memory.
 pub(crate) const LIMIT: u64 = 400_000_000;
 
 /// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
@@ -49,9 +48,9 @@ pub(super) const FILE: u64 = 10_000;
 
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
-/// The maximum number of runs in all strings that a template builds. Beyond it, the writers of a
-/// string are no longer distinguished. The runs take 32 MiB, enough to collect a thousand messages
-/// one by one.
+/// The maximum number of runs in all strings that a template builds. Beyond this limit, the writers
+/// of a string are no longer distinguished. The runs take 32 MiB, enough to collect a thousand
+/// messages one by one.
 const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {

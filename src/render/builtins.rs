@@ -1,9 +1,9 @@
 //! The filters, tests and functions of all templates. This list is complete, and the cost of each
 //! entry depends on its work.
 //!
-//! They have Jinja's semantics. Entries that no request needs are left out; [`instead`] suggests
-//! alternatives. Each has a single implementation, which returns the value and, for kept content,
-//! its writer.
+//! The entries have Jinja's semantics. Those that no request needs are left out, and [`instead`]
+//! suggests alternatives to them. Each entry has a single implementation, which returns the value
+//! and, for kept content, its writer.
 
 pub(super) mod texts;
 mod tests;

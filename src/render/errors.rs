@@ -192,7 +192,7 @@ const METHODS: [(&str, &str); 16] = [
 ];
 
 /// Returns the finding for a call to a member that is not a function. `detail` is the engine's
-/// message: `map has no method named get`.
+/// message, such as `map has no method named get`.
 fn unknown_method(detail: &str, span: Span) -> Diagnostic {
     let (kind, method) = detail
         .split_once(" has no method named ")
@@ -409,7 +409,7 @@ pub(super) fn never_equal(at: Span, it: &NeverEqual) -> Diagnostic {
 }
 
 /// Returns the finding for a read of a member that no object of a kind has, without running the
-/// template: the same one that [`undefined`] returns at run time.
+/// template. This is the same finding that [`undefined`] returns at run time.
 pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Option<Diagnostic> {
     let expression = sources.slice(at).trim();
     // The engine's range of a chain begins after the chain's last index.
@@ -458,7 +458,7 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
 
 /// Returns the help for a member that an object lacks.
 ///
-/// The members of `ctx`, messages, blocks and tools are known: an object never has the members of
+/// The members of `ctx`, messages, blocks and tools are known. An object never has the members of
 /// another kind of object, and a guard would only hide the mistake.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, check first: `{{% if {expression} is defined %}}`");

@@ -7,8 +7,8 @@
 //!
 //! # How a byte of a body gets its writer
 //!
-//! 1. Every evaluation tracks who writes what: no template is evaluated again to find out.
-//! 2. The output of a template and its [`Trace`] become a `Recording`, which the splice of the body
+//! 1. Every evaluation tracks who writes what, so no template is evaluated again to find out.
+//! 2. The output of a template and its [`Trace`] become a `Recording`, which the body's splice
 //!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
 //!    profiles or provider steps, which have their own locations.
@@ -37,11 +37,11 @@
 //!     its arguments.
 //! 16. The first tag that writes a run is recorded in it with the frame; a later tag that writes
 //!     the capture does not replace it.
-//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
+//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent. The
 //!     frames of a run are the steps that led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
 //! 19. The system prompt has a separate recording. In a body, it is a data value, until a location
-//!     inside it is requested: then its own runs replace that value, and their tags and frames are
+//!     inside it is requested. Then its own runs replace that value, and their tags and frames are
 //!     looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its location to a span of a file, or its path to a value in the conversation.
@@ -129,11 +129,11 @@ pub(super) trait Library {
     fn find(&self, name: &str) -> Option<&Template>;
 
     /// Returns the known output of a partial that is included by a template with some variables
-    /// set, with the steps that it takes; `None` if it is not known.
+    /// set, and the steps that the partial takes; `None` if the output is not known.
     ///
     /// # Errors
     ///
-    /// Returns an error if its cost exceeds the limit.
+    /// Returns an error if the partial's cost exceeds the limit.
     fn known(&self, _name: &str, _template: &dyn Names) -> Result<Option<Known>, Error> {
         Ok(None)
     }

@@ -1,10 +1,10 @@
-//! Reuses the output of partials within a conversation: many profile templates consist of a single
-//! include of a shared partial.
+//! Reuses the output of partials within a conversation, because many profile templates consist of a
+//! single include of a shared partial.
 //!
-//! A partial is evaluated separately, under observation: its output depends on the names that it
-//! looks up. These, with the values that the template set, are the key of its text. A known string
-//! is reused, and its cost is charged again. The template then lacks the names that the partial
-//! would have set; if it looks one up, it is evaluated again without reuse.
+//! A partial is evaluated separately, under observation, because its output depends on the names
+//! that it looks up. These, with the values that the template set, are the key of its text. A known
+//! string is reused, and its cost is charged again. The template then lacks the names that the
+//! partial would have set; if it looks one of them up, it is evaluated again without reuse.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

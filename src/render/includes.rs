@@ -311,7 +311,7 @@ impl Links {
     }
 
     /// Returns the largest sets of partials that all include each other, directly or indirectly, in
-    /// the order of their first members. Kosaraju's algorithm, without recursion.
+    /// the order of their first members. Uses Kosaraju's algorithm without recursion.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut seen = vec![false; self.targets.len()];

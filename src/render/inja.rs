@@ -198,8 +198,8 @@ fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     })
 }
 
-/// Returns the members of an object as pairs, sorted by name as in inja's data; any other value
-/// unchanged.
+/// Returns the members of an object as pairs, sorted by name as in inja's data. Returns any other
+/// value unchanged.
 ///
 /// # Errors
 ///

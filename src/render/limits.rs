@@ -9,8 +9,8 @@ use std::ops::Range;
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// The maximum number of links of chains in one tag, and of `{% elif %}` in one template. A stack
-/// of 2 MiB suffices for this many.
+/// The maximum number of chain links in one tag, and of `{% elif %}` in one template. A stack of 2
+/// MiB suffices for this many.
 const MAX_LINKS: usize = 250;
 
 /// The maximum length of a template, in bytes.

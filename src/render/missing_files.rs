@@ -14,9 +14,9 @@ use crate::source::Span;
 use crate::world::{EntryKind, MemoryWorld};
 
 impl Engine {
-    /// Records calls that read a file that does not exist, if they name it literally. Paths that
-    /// the template tests with `file_exists` are exempt. If it computes such a path or lists a
-    /// folder, all paths are exempt.
+    /// Records calls that read a nonexistent file by a literal name. Paths that the template tests
+    /// with `file_exists` are exempt. If the template computes such a path or lists a folder, all
+    /// paths are exempt.
     pub(super) fn note_missing_files(&mut self, repo: &Repo) {
         let scope = files_of_layers(repo);
         let prompts = self
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Returns the paths that a template in a profile reads by literal names, whether or not a
-    /// context reaches the calls; `literal` is the location of its text.
+    /// context reaches the calls. `literal` is the location of the template's text.
     pub(crate) fn files_named_in(&self, literal: Span) -> impl Iterator<Item = &str> {
         let id = self.by_span.get(&literal);
         let analysis = id.and_then(|id| self.analyses.get(&self.templates[id.0 as usize].name));

@@ -111,8 +111,8 @@ impl Engine {
         self.slips.extend(slips);
     }
 
-    /// Returns `true` if a template, or one that it includes, may assign a name: also if one of them
-    /// is unknown, or the limit on templates to follow is reached.
+    /// Returns `true` if a template, or one that it includes, may assign a name. This is assumed if
+    /// one of them is unknown, or if the limit on templates to follow is reached.
     fn may_assign(&self, template: &str, wanted: &str, left: &mut usize) -> bool {
         let mut seen: HashSet<&str> = HashSet::default();
         let mut pending = vec![full_name(template)];

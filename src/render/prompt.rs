@@ -492,7 +492,7 @@ fn head_lines(text: &str, count: usize) -> usize {
 }
 
 /// Returns the offset where the first lines of a string end, without the last newline. The original
-/// client has this result because it splits the text and joins the lines again.
+/// client gets the same result, because it splits the text and joins the lines again.
 fn lines_at_head(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {
         None => 0,

@@ -1,4 +1,4 @@
-//! Records who wrote each byte of a template's output. Findings, explanations and diffs have no
+//! Records the writer of each byte of a template's output. Findings, explanations and diffs have no
 //! other source of this information.
 //!
 //! Every evaluation of a template tracks its strings. The result is a [`Recording`], which returns
@@ -375,8 +375,8 @@ impl Recording {
     }
 
     /// Returns the outermost macro call, or the outermost tag that writes a capture, whose output
-    /// is text rather than JSON up to a byte: no literal text in the macro before that byte
-    /// contains a quote or a bracket. Also returns the offset where its output begins.
+    /// up to a byte is text rather than JSON. This means that no literal text in the macro before
+    /// that byte contains a quote or a bracket. Also returns the offset where its output begins.
     pub(crate) fn call_for_text(
         &self,
         engine: &Engine,

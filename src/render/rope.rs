@@ -1,7 +1,7 @@
 //! Strings with the writer of each byte.
 //!
-//! A [`Rope`] is a string with its runs: stretches of bytes with one writer. Filters that keep
-//! content pass the runs on, cut and joined like the text; any other result is
+//! A [`Rope`] is a string with its runs, which are stretches of bytes with one writer. Filters that
+//! keep content pass the runs on, cut and joined like the text. Any other result is
 //! [`Writer::Computed`].
 
 use std::borrow::Cow;
@@ -102,8 +102,8 @@ pub(super) struct Run {
     pub(super) writer: Writer,
 }
 
-/// The first write of a run: the number of a tag's write in the trace, or one of the constants. It
-/// takes no more memory than the number.
+/// The first write of a run: the number of a tag's write in the trace, or one of the constants.
+/// Takes no more memory than a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Emission(u32);
 
@@ -213,8 +213,9 @@ impl Rope {
         }
     }
 
-    /// Appends the text of a run that is a part of a value, with the runs of that `part`. If the text
-    /// differs from it in more than case, it counts as computed from the `inputs` of the value.
+    /// Appends the text of a run that is a part of a value, with the runs of that `part`. If the
+    /// text differs from the part in more than case, it counts as computed from the value's
+    /// `inputs`.
     fn push_replaced(&mut self, text: &str, run: &Run, part: &Rope, inputs: Vec<Input>) {
         let mut replaced = Rope::default();
         replaced.push_value(part.slice(), run);
@@ -299,8 +300,9 @@ impl<'t> RopeSlice<'t> {
         made
     }
 
-    /// Returns the text with the writers of a system prompt in place of the runs that name it as
-    /// their writer. If the template inserted a placeholder, the prompt replaces it in the text.
+    /// Returns the text with the writers of a system prompt in place of the runs that name the
+    /// prompt as their writer. If the template inserted a placeholder, the prompt replaces it in
+    /// the text.
     pub(super) fn with_prompt(self, placeholder: Option<&str>, prompt: RopeSlice<'_>) -> Rope {
         let values = Prompt(Indexed::new(prompt));
         let Some(placeholder) = placeholder else {
@@ -537,7 +539,7 @@ impl Run {
         }
     }
 
-    /// Returns the run for a trace that has adopted the run's own trace: adds `frames` and
+    /// Returns the run for a trace that has adopted the run's own trace. Adds `frames` and
     /// `emissions` to the numbers of its frame and its write.
     pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
         let emission = match self.emission.number() {

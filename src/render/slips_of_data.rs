@@ -1,10 +1,10 @@
 //! Mistakes about data that are evident from the text of a template, even if no context reveals
 //! them.
 //!
-//! `ctx.sytem_prompt is defined` is never true: strict undefined values do not reveal the
-//! misspelling, since the guard tests before anything is read. The possible content of
-//! conversations is a closed set, so the template's text is enough to detect it. Similarly, `"{{
-//! block.title }}"` is JSON only as long as no title contains a quote.
+//! For example, `ctx.sytem_prompt is defined` is never true. Strict undefined values do not reveal
+//! the misspelling, because the guard tests before anything is read. The possible content of
+//! conversations is a closed set, so the template's text is enough to detect the mistake.
+//! Similarly, `"{{ block.title }}"` is JSON only as long as no title contains a quote.
 
 mod comparisons;
 
@@ -261,8 +261,9 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Returns the range of a conversation value that an expression yields unescaped; also `true`
-    /// if it may contain any text, and `true` if its object is identified only by its usual name.
+    /// Returns the range of a conversation value that an expression yields unescaped. The first
+    /// flag is `true` if the value may contain any text, and the second if its object is identified
+    /// only by its usual name.
     fn raw_value(&self, expression: &Expr<'t>) -> Option<(Range<usize>, bool, bool)> {
         match expression {
             Expr::GetAttr(it) => {

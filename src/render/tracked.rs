@@ -342,7 +342,7 @@ impl<'e> Native<'_, 'e> {
 ///
 /// # Errors
 ///
-/// Returns an error if the value has none of them, or too many.
+/// Returns an error if the value has no such elements, or too many.
 pub(super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> {
     let values = values::elements(&list.value)?;
     let has_places = matches!(list.value.kind(), ValueKind::Seq | ValueKind::Iterable);

@@ -79,8 +79,8 @@ pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     }
 }
 
-/// Finds the quote of a string that is never closed, in a string that does not parse: the text ends
-/// in it, or it contains the end of its tag and the lines up to another quote.
+/// Finds the quote of a string that is never closed, in text that does not parse. Either the text
+/// ends in the string, or the string contains the end of its tag and the lines up to another quote.
 pub(super) fn string(text: &str) -> Option<usize> {
     let mut end = 0;
     for token in machinery::tokenize(text, false, SyntaxConfig::default()) {

@@ -9,7 +9,7 @@ use super::tracked::{Native, Origin, Tracked};
 use super::values::{named, number, undefined};
 
 /// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
-/// dialect: the engine's own `True` and `{'a': 1}` are useless in a request.
+/// dialect, because the engine's own `True` and `{'a': 1}` are useless in a request.
 ///
 /// # Errors
 ///

@@ -137,8 +137,8 @@ impl<'r> MergedTable<'r> {
     }
 
     /// Removes the value at `path` inside the member `root`, because of the `unset` at `by`.
-    /// Returns `false` if there is no such value. The memory of all removed values is freed by one
-    /// call of [`sweep`](MergedTable::sweep).
+    /// Returns `false` if there is no such value. One call of [`sweep`](MergedTable::sweep) frees
+    /// the memory of all removed values.
     pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
         let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else {
             return false;

@@ -146,7 +146,7 @@ impl SourceText {
 }
 
 /// Returns the encoding of bytes that begin like UTF-16: with its byte-order mark, or with zeros in
-/// every other byte, as text in Latin scripts does. `None` for other bytes.
+/// every other byte, as text in Latin scripts does. Returns `None` for other bytes.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
     match start {

@@ -1,8 +1,9 @@
 //! Explains why text is not TOML, in terms of the text itself.
 //!
-//! The parser reports what it expected, but authors need to know what is wrong with their text: a
-//! comment in another language's syntax, typographic quotes, or a merge conflict. These mistakes
-//! are recognised by the text around them. Any other mistake is described by the parser's message.
+//! The parser reports what it expected, but authors need to know what is wrong with their text,
+//! such as a comment in another language's syntax, typographic quotes, or a merge conflict. These
+//! mistakes are recognised by the text around them. Any other mistake is described by the parser's
+//! message.
 
 use std::ops::Range;
 

@@ -439,9 +439,9 @@ impl Plan<'_> {
             .is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own
-    /// prompt spliced into the output. This requires that the template passes the prompt on
-    /// unchanged.
+    /// Returns `true` if a template should be rendered once for all prompts, with this agent's own
+    /// prompt spliced into the output. This works only if the template passes the prompt on
+    /// unchanged, which the render shows.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer)
             && renderer.is_shared(template)

@@ -302,8 +302,9 @@ impl Fragments<'_> {
         }
     }
 
-    /// Returns the finding for text that is not JSON. The prompt's own writers do not matter: the
-    /// template that inserts a prompt must convert it to JSON, regardless of its content.
+    /// Returns the finding for text that is not JSON. The prompt's own writers do not matter,
+    /// because the template that inserts a prompt must convert it to JSON, regardless of its
+    /// content.
     fn not_json(
         &self,
         recording: &Recording,

@@ -227,8 +227,7 @@ impl Shared {
         }
     }
 
-    /// Returns the value of a string, reusing the value of an equal string that another template
-    /// wrote.
+    /// Returns the value of JSON text, reusing the value of equal text that another template wrote.
     ///
     /// # Errors
     ///

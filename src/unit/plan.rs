@@ -354,8 +354,8 @@ struct Literal {
     overrode: Vec<Span>,
 }
 
-/// Finds the deepest member on the way to a pointer. The location of a table that a child profile
-/// reopens is its first opening among files of the same layer.
+/// Finds the deepest member on the way to a pointer. For a table that a child profile reopens, the
+/// location is its first opening among files of the same layer.
 fn literal_in(
     table: &MergedTable<'_>,
     tokens: &[String],
@@ -542,7 +542,7 @@ impl Part {
     }
 }
 
-/// Reports mistakes in the settings of one agent; inherited mistakes are reported where they were
+/// Reports mistakes in the settings of one agent. Inherited mistakes are reported where they were
 /// made. Returns `false` if the agent cannot be used, even if the reason is reported elsewhere.
 fn check_settings(
     repo: &Repo,

@@ -12,8 +12,8 @@ use crate::memory::{Identity, Question};
 use crate::render::{Recording, Rendered, TemplateId};
 use crate::repo::LayerKind;
 
-/// The whole system prompt of a request. Its hash and escaped form are computed once, since it is
-/// part of the key of every answer that depends on it.
+/// The whole system prompt of a request. Its hash and escaped form are computed once, because the
+/// prompt is part of the key of every answer that depends on it.
 #[derive(Debug, Clone)]
 pub struct SystemPrompt {
     known: Arc<Known>,

@@ -1,4 +1,4 @@
-//! Finds out who wrote each value in a body: literals of profiles, templates, provider steps.
+//! Finds the writer of each value in a body: a profile's literal, a template, or a provider step.
 //!
 //! Input: a body, and everything that it was made from. Assembly and the provider steps record what
 //! they did ([`Splice`], [`Steps`](super::body::Steps)); a splice contains the recording of what
@@ -178,7 +178,7 @@ struct Text {
 }
 
 /// A [`Question`]: the writer of a location in a template's output. The answer is the same for all
-/// agents: a mistake in a shared template appears in the bodies of all of them.
+/// agents, because a mistake in a shared template appears in all of their bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,

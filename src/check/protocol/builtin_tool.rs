@@ -99,8 +99,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The required names of Anthropic's tools, by the prefix of their type. The schema already reports
-/// names that belong to no tool, and wrong names of search and fetch tools.
+/// The required names of Anthropic's tools, by type prefix. The schema already reports names that
+/// belong to no tool, and wrong names of search and fetch tools.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),

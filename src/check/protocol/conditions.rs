@@ -206,8 +206,8 @@ impl Test {
     }
 }
 
-/// Returns `true` if `word` is one of several words. Gemini accepts enum values in any case; for
-/// other servers, the schemas report a different case.
+/// Returns `true` if `word` is one of several words. Gemini accepts enum values in any case. For
+/// other servers, the schemas report values in the wrong case.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }

@@ -278,7 +278,7 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
     }
 }
 
-/// Reports blank text in messages for Claude that GitHub Copilot passes on to Anthropic. Messages
+/// Reports blank text in messages to Claude, which GitHub Copilot passes on to Anthropic. Messages
 /// with calls are exempt, because clients send them with empty text.
 fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let messages = subject.history().entries.iter().filter(|entry| {

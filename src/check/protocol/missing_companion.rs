@@ -155,8 +155,8 @@ const NEED_MODELS: [Server; 5] = [
     Server::DeepInfra,
 ];
 
-/// The members of a Responses request that refer to a stored object which determines the model: a
-/// prompt, an agent of Azure AI Foundry, or a preset of Perplexity.
+/// The members of a Responses request that refer to a stored object, which determines the model: a
+/// prompt, an Azure AI Foundry agent, or a Perplexity preset.
 const NAME_MODELS: [&str; 4] = ["prompt", "agent_reference", "agent", "preset"];
 
 /// Reports a request in one of OpenAI's formats that names no model, because most servers need one.

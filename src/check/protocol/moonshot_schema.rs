@@ -140,8 +140,8 @@ fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// Keywords that Moonshot's validator accepts next to a list of types.
 const BESIDE_TYPES: [&str; 5] = ["type", "description", "title", "$defs", "$id"];
 
-/// Keywords that a schema and its alternatives may both have, and those that are not repeated: a
-/// `type` next to `anyOf` is always reported, by [`moonshot_alternatives`].
+/// Keywords that both a schema and its alternatives may have. A `type` next to `anyOf` is listed
+/// because [`moonshot_alternatives`] always reports it.
 const REPEATABLE: [&str; 4] = ["description", "title", "type", "anyOf"];
 
 /// Finds keywords next to a list of types. Moonshot's validator accepts only a description, and

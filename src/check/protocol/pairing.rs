@@ -50,8 +50,9 @@ impl Answers {
         }
     }
 
-    /// Returns the index of the first entry after the turn that contains an entry with calls:
-    /// Anthropic and Gemini merge consecutive entries with the same role.
+    /// Returns the index of the first entry after the turn that contains the calls at `at`.
+    /// Anthropic and Gemini merge consecutive entries with the same role. `DeepSeek` merges
+    /// consecutive calls.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {

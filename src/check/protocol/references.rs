@@ -21,8 +21,7 @@ pub(super) fn is_lost(root: &Value, inner: &Value) -> bool {
 /// Returns the reference targets that belong to a cycle or lead to one.
 ///
 /// Targets without references are removed, then targets that refer only to removed ones, and so on.
-/// The remaining targets belong to a cycle or lead to one. The work is linear in the size of the
-/// targets.
+/// The remaining targets are the result. The work is linear in the targets' size.
 pub(super) fn in_circles(root: &Value) -> HashSet<Pointer> {
     let targets = targets(root);
     let mut referring: HashMap<&Pointer, Vec<&Pointer>> = HashMap::new();

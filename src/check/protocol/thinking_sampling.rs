@@ -23,8 +23,8 @@ body_rule! {
     }
 }
 
-/// The values that are accepted while thinking is on: minimum, maximum, and the range in words.
-/// `top_k` is missing because none of its values is accepted.
+/// The values that are accepted while thinking is on: minimum, maximum, and the range in words. The
+/// range for `top_k` is empty, because none of its values is accepted.
 const TAKEN: [(&str, f64, f64, &str); 3] = [
     ("temperature", 1.0, 1.0, "1"),
     ("top_p", 0.95, 1.0, "0.95 to 1"),

@@ -92,8 +92,8 @@ fn is_foreign(signature: &str) -> bool {
     !is_plain || is_cut || is_of_openai(signature)
 }
 
-/// Returns `true` if a string is the encrypted reasoning of OpenAI: a Fernet token, which begins
-/// with a version and the first bytes of a time.
+/// Returns `true` if a string is OpenAI's encrypted reasoning. This is a Fernet token, which begins
+/// with a version and the first bytes of a timestamp.
 /// Source: <https://github.com/fernet/spec/blob/master/Spec.md>.
 fn is_of_openai(signature: &str) -> bool {
     signature.starts_with("gAAAAA")

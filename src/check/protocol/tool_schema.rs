@@ -212,8 +212,9 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a reference to a definition that the schema does not contain. It is an error at
-/// Anthropic and Fireworks, which reject it. For other servers, nothing is known.
+/// Reports a reference to a definition that the schema does not contain. It is an error for
+/// Anthropic and Fireworks, which reject such a reference. The behaviour of other servers is
+/// unknown.
 fn check_reference<'b>(
     root: &'b Value,
     inner: &'b Value,
@@ -312,8 +313,8 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the part of a pattern that only JavaScript accepts, as a phrase: a null character, or a
-/// class in which a bracket is not escaped.
+/// Returns a phrase for the part of a pattern that only JavaScript accepts: a null character, or a
+/// class that contains an unescaped bracket.
 fn unread_in_pattern(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars();
     let mut depth = 0_usize;

@@ -84,8 +84,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports calls without results of tools that the server runs. In the last assistant message, such
-/// calls may be open because the turn was paused.
+/// Reports calls to server tools that have no results. In the last assistant message, such calls
+/// may be open because the turn was paused.
 fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let history = subject.history();
     let paused = history

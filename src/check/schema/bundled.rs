@@ -1,8 +1,8 @@
-//! Validators of the bundled schemas. They are generated when the program is built
-//! (`build/validators.rs`).
+//! The bundled schemas' validators, which `build/validators.rs` generates when the program is
+//! built.
 //!
 //! A repository's own schemas, and extensions that no bundled file lists, have no generated
-//! validators: [`Document`](super::document::Document) compiles them on first use.
+//! validators. [`Document`](super::document::Document) compiles them on first use.
 
 use serde_json::Value;
 

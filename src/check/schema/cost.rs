@@ -1,4 +1,4 @@
-//! Measures in advance how much work it is to validate a value against a schema.
+//! Measures in advance how much work it takes to validate a value against a schema.
 //!
 //! The measure is an upper bound. Its unit is one schema applied to one value, and it includes text
 //! and comparisons. A validator that stops at the first mistake does less work. A schema that is

@@ -342,8 +342,8 @@ impl Document {
         }
     }
 
-    /// Returns the mistakes of a body if all of them are inside its members. Skips valid members,
-    /// and checks an invalid member only once if other bodies share it.
+    /// Returns a body's mistakes if all of them are inside its members. Skips valid members, and
+    /// checks an invalid member only once if other bodies share it.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);
         if matches!(subject, Input::Respelt { .. }) {

@@ -682,8 +682,8 @@ impl Alternatives<'_> {
     }
 }
 
-/// Returns the branch that was most likely meant: the one whose errors are deepest. If several are
-/// equally deep, branches without type errors and with fewer errors are preferred.
+/// Returns the branch that was most likely meant: the one whose shallowest error is deepest. If
+/// several are equally deep, branches without type errors and with fewer errors are preferred.
 fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
     let depth = |errors: &Vec<ValidationError<'_>>| {
         let deepest = errors

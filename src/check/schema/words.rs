@@ -84,8 +84,8 @@ const ADVICE: [(&str, &str); 13] = [
     ),
 ];
 
-/// Returns advice for a value that does not match the pattern of its schema, if the pattern is one
-/// of the bundled schemas'. Adds further information from the schema's description.
+/// Returns advice for a value that does not match its schema's pattern, if a bundled schema has
+/// that pattern. Adds further information from the schema's description.
 pub(super) fn advice(node: Option<&Value>) -> Option<String> {
     let node = node?;
     let pattern = node.get("pattern")?.as_str()?;
@@ -146,8 +146,8 @@ fn needs(node: &Value) -> Option<String> {
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Describes the required form of a value of the wrong type. A single element must be put in a
-/// list, and an object needs certain members.
+/// Describes the form required of a value that has the wrong type. A single element must be put in
+/// a list, and an object needs certain members.
 pub(super) fn form_of_type(
     schema: &Value,
     node: Option<&Value>,

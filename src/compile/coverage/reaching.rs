@@ -1,9 +1,9 @@
 //! Searches for a context that reaches a gap, by making small changes to contexts that come close
 //! to it.
 //!
-//! It does not solve conditions. Each change is small and general: it removes a member, makes it
-//! empty or long, sets it to a word of the condition, or inserts a block of another context.
-//! Rendering shows whether the result reaches the gap.
+//! The search does not solve conditions. Each change is small and general: it removes a member,
+//! makes it empty or long, sets it to a word from the condition, or inserts a block from another
+//! context. Rendering shows whether the result reaches the gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 

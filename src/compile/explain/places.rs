@@ -1,6 +1,6 @@
-//! Finds the locations in files where values in a body come from: contexts, files that prompts
-//! read, and the sources of strings that no context file contains in the same form, such as an
-//! agent's surroundings, an attached file, or several joined blocks.
+//! Finds the locations in files from which values in a body come: contexts, files that prompts
+//! read, and the sources of strings that no context file contains in the same form. Examples of
+//! such sources are an agent's surroundings, an attached file, and several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -220,8 +220,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns where a value of the template data is located in the context file. The lookup is
-    /// done once for all agents that receive the same conversation.
+    /// Returns the location in the context file of a value in the template data. The lookup is done
+    /// once for all agents that receive the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,

@@ -7,8 +7,8 @@ use crate::profile;
 use crate::source::{Sources, Span};
 use crate::toml::{self, Kind};
 
-/// Adds help to a finding about a field that is unknown to the API but is a key of profiles: it
-/// belongs above the header. Includes the edit that moves it there.
+/// Adds help to a finding about a field that is unknown to the API but is a profile key, which
+/// belongs above the header. Includes the edit that moves the key there.
 pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -> Diagnostic {
     let key = pointer
         .strip_prefix('/')
@@ -28,7 +28,7 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
 }
 
 /// Returns the edit that moves a key of `[body]` above the header; `None` if the key is not on
-/// its own lines, or is set above already.
+/// separate lines, or is already set above the header.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();
     let top = toml::parse(text).ok()?;

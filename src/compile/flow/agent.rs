@@ -174,8 +174,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns the locations where the templates of the member that should contain the content
-    /// certainly misspell a member of the data: these errors are the cause of losses.
+    /// Returns the locations where templates certainly misspell a member of the data, which causes
+    /// losses. Only covers the templates of the body member that should contain the content.
     fn explaining(&self, plan: &Plan<'_>, content: ContentKind) -> Vec<Span> {
         let Some(places) = self.compiler.impossible.get(plan.name()) else {
             return Vec::new();
@@ -200,8 +200,8 @@ impl<'c> AgentFlow<'c> {
             .collect()
     }
 
-    /// Returns `true` if content seems altered only because a body without it has a similar string:
-    /// it never reaches a body, and is missing in more contexts.
+    /// Returns `true` if content seems altered only because a body without it has a similar string.
+    /// Such content never reaches a body, and is missing in more contexts.
     fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         matches!(lost.smallest.fate, Fate::Altered(_))
             && self.lost.iter().any(|(other, dropped)| {

@@ -27,8 +27,8 @@ pub struct ContentFate {
 }
 
 impl Explainer<'_> {
-    /// Finds the fate of a piece of a context in one body of an agent; the pointer leads into the
-    /// context file. `None` if there is no such body.
+    /// Finds the fate of a piece of a context in one body of an agent. The pointer leads into the
+    /// context file. Returns `None` if there is no such body.
     ///
     /// # Errors
     ///

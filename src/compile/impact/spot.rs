@@ -1,6 +1,6 @@
-//! Determines the effect of a location that wrote nothing in an agent's bodies. Such a location may
-//! control how the agent is assembled or what templates write, or its effect is unknown. Comments,
-//! and settings that a descendant overrides, certainly have no effect.
+//! Determines the effect of a location that contributes no value to an agent's bodies. Such a
+//! location may control how the agent is assembled or what templates write, or its effect is
+//! unknown. Comments, and settings that a descendant overrides, certainly have no effect.
 
 use std::ops::Range;
 
@@ -29,8 +29,8 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the effect of a location that wrote nothing to the agent's bodies; `None` if it has
-    /// no effect. `unknown` is the reason some bodies are unknown, if there is one.
+    /// Returns the effect of a location that contributes no value to the agent's bodies; `None` if
+    /// it has no effect. `unknown` is the reason some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();

@@ -23,7 +23,7 @@ use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// A check of files of request bodies, one after the other. Memory use is limited by the largest
+/// A sequential check of files of request bodies. Memory use is limited by the largest
 /// document or line, and by the number of findings.
 ///
 /// ```
@@ -91,8 +91,8 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Reads a file; `path` is its name in findings. Its content shows whether it is a document or
-    /// JSON Lines.
+    /// Reads a file, which findings refer to as `path`. Its content determines whether it is read
+    /// as a document or as JSON Lines.
     ///
     /// # Errors
     ///

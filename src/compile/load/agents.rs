@@ -30,8 +30,8 @@ impl<'a> Preparing<'a> {
     }
 
     /// Prepares all agents or, with `wanted`, those whose names it accepts. If there are findings,
-    /// or it accepts none, all agents are prepared, so that findings name the agents that they
-    /// reach.
+    /// or if it accepts no name, all agents are prepared, so that findings name the agents that
+    /// they reach.
     pub(super) fn all(mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         self.refuse_too_many_values();
         let Compiler {

@@ -25,7 +25,7 @@ pub struct PolicyOptions {
     pub allow: Vec<String>,
     /// Today's date, for entries that expire. If it is `None`, no entry expires.
     pub today: Option<Date>,
-    /// `Some(true)` if the whole repository is checked: only then can an entry be reported as
+    /// `Some(true)` if the whole repository is checked. Only then can an entry be reported as
     /// unused. `None` means that this is derived from the selection.
     pub complete: Option<bool>,
 }
@@ -422,7 +422,7 @@ fn is_family(pattern: &str) -> bool {
 }
 
 /// Removes an agent from a finding if one of the locations that explain the finding has an error
-/// for the same agent. Only what the policy reports as an error counts.
+/// for the same agent. Only findings that the policy reports as errors count.
 fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let explained: HashSet<Span> = findings
         .iter()
@@ -455,8 +455,8 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     merged.into_vec()
 }
 
-/// If a provider instance's wire format differs from that of the inherited body, removes the
-/// findings that follow from this: correcting the format resolves them.
+/// Removes findings that follow from a provider instance whose wire format differs from that of the
+/// inherited body, because correcting the format resolves them.
 fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
     for finding in &findings {
@@ -483,8 +483,8 @@ fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     findings
 }
 
-/// Merges the findings about a media type that a context misspells: it is reported once, with the
-/// worst severity among the wire formats. Further findings about each format add nothing.
+/// Merges the findings at a media type that a context misspells. One finding remains, with the
+/// worst severity among the wire formats; further findings about each format add nothing.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
         .into_iter()

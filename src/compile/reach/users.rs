@@ -158,8 +158,8 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     }
 }
 
-/// Returns, for each slip, the agents whose templates contain it; none if it is in a partial, or if
-/// every agent overrides the template. Stops at the limit on names.
+/// Returns, for each slip, the agents whose templates contain it. There are none if the slip is in
+/// a partial, or if every agent overrides the template. Stops at the limit on names.
 fn users_of_slips(compiler: &Compiler) -> Vec<Vec<Arc<str>>> {
     let mut users = vec![Vec::new(); compiler.slips.len()];
     let mut at: BTreeMap<(FileId, usize), Vec<usize>> = BTreeMap::new();

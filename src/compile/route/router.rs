@@ -75,7 +75,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Returns the agent that compresses the chats of another: the first usable one in the roster
+    /// Returns the agent that compresses another agent's chats: the first usable one in the roster
     /// `chat_compression` that accepts every file or, without that roster, the first one with the
     /// tag `compression` and the same provider instance.
     pub fn compression_agent(&self, chat: ProfileId) -> Option<ProfileId> {

@@ -198,8 +198,8 @@ fn message(line: &Object) -> Read<Message> {
     })
 }
 
-/// Reads a message or typed item in the form of a log, or in that of a context, in which a string
-/// may replace the blocks.
+/// Reads a message or typed item in a log's form, or in a context's form, in which a string may
+/// replace the blocks.
 pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
     match (
         line.optional("kind")?

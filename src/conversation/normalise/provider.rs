@@ -49,8 +49,8 @@ impl ProviderBlockKinds {
         })
     }
 
-    /// Returns the calls in the last answer that wait for the host and have no result. Returns none
-    /// if anything but results follows that answer.
+    /// Returns the calls in the last answer that wait for the host and have no result. The list is
+    /// empty if anything but results follows that answer.
     #[cfg(feature = "runtime")]
     pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
         let half = |block: &Block| own_half(block, self);

@@ -303,8 +303,8 @@ fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
 }
 
 impl Block {
-    /// Returns the ID of the answered call if the block is a result: of an ordinary call, or of a
-    /// custom tool's call in Chat Completions, whose result has the common form.
+    /// Returns the ID that results refer to, if the block is a call: an ordinary call, or a custom
+    /// tool's call in Chat Completions, whose result has the common form.
     fn answered_id(&self) -> Option<Arc<str>> {
         match self {
             Block::Provider(own) if own.data.get("type")? == "custom" => {

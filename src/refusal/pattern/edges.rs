@@ -33,8 +33,9 @@ const BEFORE_NAME: [&str; 12] = [
     "property",
 ];
 
-/// Returns `true` if a word before a colon is the last word of a phrase, not a path: `provider` in
-/// `Error from provider: Field required`. Paths of several steps are paths after any word.
+/// Returns `true` if a word before a colon is the last word of a phrase, not a path. An example is
+/// `provider` in `Error from provider: Field required`. Paths with several steps always count as
+/// paths.
 pub(super) fn is_end_of_phrase(text: &str, word: Range<usize>) -> bool {
     let path = &text[word.clone()];
     if !text[word.end..].starts_with(':') || path.contains(['.', '[', '/', '\'']) {
@@ -50,8 +51,8 @@ pub(super) fn is_end_of_phrase(text: &str, word: Range<usize>) -> bool {
     last.ends_with(char::is_alphabetic) && !BEFORE_NAME.contains(&&*last.to_ascii_lowercase())
 }
 
-/// Returns where the path begins in the last word before a sentence: AWS writes the next path
-/// directly after the previous sentence, as in `is not permitted#/messages: …`.
+/// Returns the offset at which the path begins in the last word before a sentence. AWS writes the
+/// next path directly after the previous sentence, as in `is not permitted#/messages: …`.
 fn after_sentence(word: &str) -> usize {
     word.rfind('#')
         .filter(|at| {

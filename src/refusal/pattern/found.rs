@@ -25,7 +25,7 @@ impl Found {
     }
 
     /// Returns `true` if the words are not part of a longer word, name, path or address. Chinese
-    /// and Japanese words have no spaces between them.
+    /// and Japanese words always count, because they have no spaces between them.
     pub(super) fn stands_alone(&self, text: &str) -> bool {
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');

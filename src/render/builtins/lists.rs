@@ -247,8 +247,8 @@ fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
         .ok_or_else(|| invalid("the attribute's name must be a string"))
 }
 
-/// Keeps the elements whose part passes a test, or fails it; without a test, the part must be true.
-/// `first` is the index of the argument that names the test.
+/// Keeps the elements whose part passes or fails a test. Without a test, the part itself is tested
+/// for truth. `first` is the index of the argument that names the test.
 fn filtered(
     native: &mut Native<'_, '_>,
     path: Option<&str>,

@@ -1,5 +1,5 @@
-//! Notes the names that a render sets, and those that it looks up without having set them. Its
-//! output depends only on the looked-up names.
+//! Notes the names that a render sets, and those that it looks up without having set them. The
+//! render's output depends only on the names that it looks up.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! The variables that a macro captures where it is declared.
 //!
-//! The engine determines them with a private tree walk. This one replicates it step by step, except
-//! for slices: a variable that the engine overlooks is looked up in the data when the macro runs.
+//! The engine determines them with a private tree walk. This module replicates that walk step by
+//! step, except for slices. The engine overlooks variables there, and looks them up in the data
+//! when the macro runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Compares the evaluator with the engine's virtual machine: both run the same templates, and must
+//! Compares the evaluator with the engine's virtual machine. Both run the same templates, and must
 //! write the same text or fail at the same location with an error of the same kind.
 //!
 //! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated
@@ -6,21 +6,21 @@
 //!
 //! [`reference`] sets the engine up. Intended differences are not compared:
 //!
-//! - The evaluator rejects what costs too much or is too large; a namespace can contain only data;
-//!   and a loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and the
-//!   number of these is bounded.
+//! - The evaluator rejects operations that cost too much and results that are too large. A
+//!   namespace can contain only data, and a loop can be called only within itself. A render that
+//!   breaks these rules ends ([`Verdict::Refused`]), and the number of such renders is bounded.
 //! - A slice with a negative step works as in Python.
 //! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
 //! - A failure in the tag of a block or a call block is reported there; the engine reports the line
 //!   where its body ends.
-//! - A macro captures a variable that it slices; the engine does not.
+//! - A macro captures a variable that it slices; the engine does not capture it.
 //! - The result of adding, repeating or slicing lists is a list, and every loop knows its length.
-//!   In the engine, it is iterable but not a sequence, and loops over it, or over the characters of
-//!   a text, have no `length`, `last`, `revindex` or `revindex0`.
+//!   In the engine, the result is iterable but not a sequence, and loops over it, or over the
+//!   characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
 //! - A recursive loop with `else`, `do` or `from … import` works. The engine leaves a value behind
-//!   each time, which becomes an operand if an expression calls the loop; from a block in the loop,
-//!   it continues in the wrong place.
+//!   each time, which becomes an operand if an expression calls the loop. If a block in the loop
+//!   calls it, the engine continues in the wrong place.
 //! - `loop.cycle` and `loop.changed` are rejected earlier.
 
 mod generate;

@@ -25,8 +25,8 @@ use crate::repo::Dialect;
 /// The function that replaces a missing value, whichever part of its path is missing.
 const DEFAULT: &str = "default";
 
-/// Parses a template and converts its tree. `pairs` are the ranges of the values that loops by key
-/// and value iterate over.
+/// Parses a template and converts its tree. `pairs` contains the ranges of the values over which
+/// loops iterate by key and value.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Operators: the parts that the engine keeps private, and their cost.
 //!
-//! Arithmetic is the engine's own: it evaluates a tree of two literals and the operator. Error
+//! The engine does the arithmetic, by evaluating a tree of two literals and the operator. Error
 //! messages are written here.
 
 use minijinja::machinery::Span;

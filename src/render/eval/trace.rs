@@ -151,8 +151,9 @@ impl Trace {
         }
     }
 
-    /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins;
-    /// returns its output. `gave` contains the variables that the template passed to it.
+    /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins.
+    /// Returns the partial's output. `gave` contains the variables that the template passed to the
+    /// partial.
     pub(super) fn adopt(&mut self, step: Step, partial: &Traced, gave: &[Given]) -> Rope {
         let Traced { rope, trace } = partial;
         self.entered(step);

@@ -1,5 +1,5 @@
-//! The tree of a template for evaluation: the engine's syntax tree, owned, with locations in the
-//! author's text.
+//! The tree of a template for evaluation: an owned form of the engine's syntax tree, with locations
+//! in the author's text.
 //!
 //! Nodes contain their locations, so that any event can be reported there.
 

@@ -1,4 +1,4 @@
-//! Observers of the evaluation of a template.
+//! Observers of a template's evaluation.
 //!
 //! A watch is a type with a method for each event that it observes. To write one, implement
 //! [`Watch`] for your type and pass it to [`run`](super::run); a pair combines two watches:

@@ -1,4 +1,5 @@
-//! Values that differ only in the system prompt: facts about one apply to all, as far as possible.
+//! Values that differ only in the system prompt. As far as possible, facts about one value apply to
+//! all of them.
 //!
 //! A shared template is rendered once with an unguessable placeholder, and each body puts its
 //! prompt into the holes. A template is rendered separately for each prompt if it examines the

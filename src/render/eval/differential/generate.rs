@@ -1,9 +1,9 @@
-//! Random templates from a seed: every statement and every kind of expression, around values of
-//! every kind.
+//! Random templates from a seed: every statement and every kind of expression, with values of every
+//! kind.
 //!
-//! Most expressions have the kind that their position requires, so that templates get far; some
-//! have any kind. Values that may be added, repeated or sliced lists are read through a filter,
-//! because in the engine, such lists are iterable but not sequences.
+//! Most expressions have the kind that their position requires, so that templates do not fail
+//! early; others have any kind. Values that may be added, repeated or sliced lists are read through
+//! a filter, because in the engine, such lists are iterable but not sequences.
 
 use fastrand::Rng;
 

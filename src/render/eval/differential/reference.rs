@@ -24,8 +24,8 @@ use crate::repo::Dialect;
 /// The name of the function that iterates over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
 
-/// The engine's fuel: more than any template needs that the evaluator can run within its steps. The
-/// engine needs a limit, because it may enter an endless loop.
+/// The engine's fuel. It exceeds the needs of any template that the evaluator can run within its
+/// steps. The engine needs a limit, because it may enter an endless loop.
 const FUEL: u64 = 5_000_000;
 
 /// Returns the engine with the templates of a run.

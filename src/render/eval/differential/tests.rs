@@ -197,8 +197,9 @@ fn compare_repository(
     }
 }
 
-/// Adds a template if both can parse it, and if it does not call a loop where the checks reject
-/// such a call: after one, the engine would continue in an arbitrary place.
+/// Adds a template if both the evaluator and the engine can parse it, and if it does not call a
+/// loop where the checks reject such a call. After one, the engine would continue in an arbitrary
+/// place.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {
