@@ -229,11 +229,29 @@ fn has_profiles(disk: &Disk) -> bool {
 
 fn is_flat_profile(disk: &Disk, path: &str) -> bool {
     let text = disk.read_within(path, MAX_PROBE_BYTES).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    has_name(&String::from_utf8_lossy(&text))
+}
+
+/// Returns `true` if the text of a TOML file, which may be broken, has a top-level `name`.
+fn has_name(text: &str) -> bool {
     text.lines()
         .take_while(|line| !line.starts_with('['))
-        .any(|line| line.trim_start().starts_with("name"))
+        .filter_map(|line| line.split_once('='))
+        .any(|(key, _)| key.trim().trim_matches(['"', '\'']) == "name")
 }
 
 /// The maximum size, in bytes, of a file that is read to check whether it is a profile.
 const MAX_PROBE_BYTES: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::has_name;
+
+    #[test]
+    fn a_profile_has_a_top_level_name() {
+        assert!(has_name("# Small\n\"name\" = \"Small\"\n[body]\n"));
+        assert!(has_name("extends = \n name= \"broken above\""));
+        assert!(!has_name("names = [\"a\"]\n"));
+        assert!(!has_name("[package]\nname = \"other\"\n"));
+    }
+}

@@ -95,16 +95,17 @@ impl ToolLoop {
     /// # Errors
     ///
     /// Returns an error if no call is open, there are no results, or the request is closed. In that
-    /// case, nothing may be sent.
+    /// case, nothing may be sent, and open calls stay open.
     pub fn returned(
         &mut self,
         id: RequestId,
         outputs: Vec<(Arc<str>, ToolOutput)>,
     ) -> Result<Vec<Block>, Error> {
-        let calls = std::mem::take(&mut self.request(id)?.waiting);
-        if calls.is_empty() || outputs.is_empty() {
+        let waiting = &mut self.request(id)?.waiting;
+        if waiting.is_empty() || outputs.is_empty() {
             return Err(failure("there is no tool result to continue with"));
         }
+        let calls = std::mem::take(waiting);
         let mut outputs: HashMap<Arc<str>, ToolOutput> = outputs.into_iter().collect();
         Ok(calls
             .into_iter()
@@ -232,6 +233,7 @@ mod tests {
             tools.returned(id, vec![]).unwrap_err().message,
             "there is no tool result to continue with"
         );
+        tools.returned(id, vec![output("x", "ok")]).unwrap();
     }
 
     #[test]
