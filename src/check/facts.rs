@@ -11,6 +11,9 @@ use crate::source::Spanned;
 #[derive(Debug, Default)]
 pub(crate) struct ModelFacts {
     pub(super) families: Vec<(Arc<Family>, Standing)>,
+    /// The model's largest context window at other servers, in tokens. Only set for OpenRouter,
+    /// which ignores other facts.
+    window_elsewhere: Option<i64>,
 }
 
 /// The certainty of a fact for a destination.
@@ -53,7 +56,11 @@ impl ModelFacts {
         model: Option<&str>,
     ) -> ModelFacts {
         let model = model.map(ModelName::new);
+        let window_elsewhere = (route.server == Server::OpenRouter)
+            .then(|| window_elsewhere(families, model.as_ref()?))
+            .flatten();
         ModelFacts {
+            window_elsewhere,
             families: families
                 .iter()
                 .filter(|family| is_named(&family.wires, route.wire.name()))
@@ -92,6 +99,13 @@ impl ModelFacts {
             .rev()
             .find_map(|(family, standing)| Some((of(family)?, *standing)))?;
         Some((value, standing.at_most(Severity::Error)))
+    }
+
+    /// Returns the model's context window in tokens, and the severity of exceeding it at this
+    /// destination; `None` if no family states it.
+    pub(crate) fn context_window(&self) -> Option<(i64, Severity)> {
+        self.value(|family| family.context_window)
+            .or_else(|| Some((self.window_elsewhere?, Severity::Warning)))
     }
 
     /// Returns the token price, if a family states it for this very server. If several families
@@ -173,6 +187,15 @@ impl Standing {
             Severity::Warning
         }
     }
+}
+
+/// Returns the largest context window that a model has at any server, in tokens.
+fn window_elsewhere(families: &[Arc<Family>], model: &ModelName) -> Option<i64> {
+    families
+        .iter()
+        .filter(|family| family.context_window.is_some() && family.has(model))
+        .filter_map(|family| family.context_window)
+        .max()
 }
 
 /// Returns `true` if a family applies to a model. If no model is named, only the server's rules

@@ -37,9 +37,7 @@ impl ModelKnowledge {
             Some(model),
         );
         ModelKnowledge {
-            context_window: facts
-                .value(|family| family.context_window)
-                .map(|(window, _)| window),
+            context_window: facts.context_window().map(|(window, _)| window),
             cache_minimum: facts
                 .value(|family| family.cache_minimum)
                 .map(|(tokens, _)| tokens),

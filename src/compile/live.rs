@@ -315,7 +315,7 @@ impl Live<'_> {
     pub(crate) fn context_window(&self, model: Option<&str>) -> Option<u64> {
         let facts = self.facts(model);
         facts
-            .value(|family| family.context_window)
+            .context_window()
             .and_then(|(window, _)| u64::try_from(window).ok())
     }
 

@@ -151,10 +151,11 @@ const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
 /// GitHub owners that publish a provider's SDK, specification, or server, or a project that a rule
 /// is about.
-const PROVIDER_OWNERS: [&str; 24] = [
+const PROVIDER_OWNERS: [&str; 25] = [
     "anthropics",
     "azure",
     "deepseek-ai",
+    "docker",
     "ggml-org",
     "google-gemini",
     "googleapis",

@@ -46,7 +46,7 @@ struct Addresses {
 }
 
 /// The addresses of all formats that are not checked.
-const ADDRESSES: [Addresses; 12] = [
+const ADDRESSES: [Addresses; 13] = [
     at(
         Unsupported::Converse,
         "",
@@ -65,6 +65,8 @@ const ADDRESSES: [Addresses; 12] = [
         "",
         &["/v1/chat", "/v2/chat"],
     ),
+    // vLLM's copy of it: <https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/renderers/cohere.py>.
+    at(Unsupported::CohereChat, "", "", &["/cohere/v2/chat"]),
     at(
         Unsupported::DashScope,
         "",

@@ -337,6 +337,8 @@ pub(crate) enum Site {
     Vercel,
     Requesty,
     HuggingFace,
+    /// Docker Model Runner, a local server.
+    DockerModelRunner,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
     /// An endpoint that counts the tokens of the body itself.
@@ -351,7 +353,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
-    const ALL: [Site; 14] = [
+    const ALL: [Site; 15] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -362,6 +364,7 @@ impl Site {
         Site::Vercel,
         Site::Requesty,
         Site::HuggingFace,
+        Site::DockerModelRunner,
         Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
@@ -386,6 +389,7 @@ impl Site {
             Site::Vercel => "Vercel",
             Site::Requesty => "Requesty",
             Site::HuggingFace => "Hugging Face",
+            Site::DockerModelRunner => "Docker Model Runner",
             Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
@@ -410,6 +414,7 @@ impl Site {
             Site::Vercel => &["ai-gateway.vercel.sh"],
             Site::Requesty => &["requesty.ai"],
             Site::HuggingFace => &["router.huggingface.co"],
+            Site::DockerModelRunner => &["model-runner.docker.internal"],
             Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
                 &[]
             }
@@ -443,6 +448,7 @@ impl Site {
             | Site::Vercel
             | Site::Requesty
             | Site::HuggingFace
+            | Site::DockerModelRunner
             | Site::GeminiV1
             | Site::TokenCount
             | Site::VertexTokenCount
@@ -474,8 +480,11 @@ impl Site {
         let of_version = (Server::by_host(host) == Some(Server::Google)
             && path.starts_with("/v1/models/"))
         .then_some(Site::GeminiV1);
+        let of_port =
+            (of_host.is_none() && is_of_docker(&parts)).then_some(Site::DockerModelRunner);
         of_host
             .into_iter()
+            .chain(of_port)
             .chain(of_version)
             .chain(Site::of_count(host, path))
             .collect()
@@ -494,6 +503,12 @@ impl Site {
             || path.ends_with(":countTokens") && !is_vertex;
         is_count.then_some(Site::TokenCount)
     }
+}
+
+/// Returns `true` if a URL has the port or the path of Docker Model Runner. Source:
+/// <https://docs.docker.com/ai/model-runner/api-reference/>.
+fn is_of_docker(url: &UrlParts<'_>) -> bool {
+    url.port() == Some(12_434) || url.path().starts_with("/engines/")
 }
 
 fn is_below(host: &str, domain: &str) -> bool {
@@ -584,5 +599,9 @@ mod tests {
         let vertex = format!("https://aiplatform.googleapis.com{gemini}");
         assert!(of(&vertex).is_empty());
         assert!(of("https://api.openai.com/v1/responses").is_empty());
+        assert_eq!(
+            of("http://localhost:12434/engines/llama.cpp/v1/chat/completions"),
+            [Site::DockerModelRunner]
+        );
     }
 }

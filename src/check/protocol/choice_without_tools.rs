@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
+use super::tools::{Choice, DeclaredTool, Which, choice, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::provider::{Server, ToolForm, WireFormat, is_claude_model};
@@ -21,7 +21,8 @@ body_rule! {
      Vertex AI was observed to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that requires a call is reported as a warning, since the model has no tool to call. For unknown servers, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
-     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning).\n\n\
+     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning). An empty list of \
+     `allowed_tools` is a warning, too: mistral.rs rejects it.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
@@ -40,6 +41,8 @@ body_rule! {
         "pkg:pypi/sglang@0.5.23": "SGLang: *Tools cannot be empty if tool choice is set to required*",
         "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/anthropic/serving.py":
             "SGLang: *all supplied tools were server-side Anthropic built-ins*",
+        "https://github.com/EricLBuehler/mistral.rs/blob/9e922623f24b32d41f3892b74f0eed18707f4e6c/mistralrs-server-core/src/openai.rs":
+            "mistral.rs: *tool_choice.allowed_tools requires at least one function tool*",
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
         "pydantic/pydantic-ai#5791": "Gemini rejects the configuration; Vertex AI accepts it, measured",
@@ -53,6 +56,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let parallel = parallel(subject);
     let choice = choice(subject);
+    if let Some(choice) = &choice {
+        nothing_allowed(choice, found);
+    }
     let is_cached = subject.either("cachedContent", "cached_content").is_some();
     if choice.is_none() && parallel.is_none() || has_tools(subject) || is_cached {
         return;
@@ -110,6 +116,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let note = found.at(choice.value, message);
     let note = if is_sure { note } else { note.warning() };
     note.help("leave it out if there are no tools");
+}
+
+/// Reports an empty list of allowed tools, which mistral.rs rejects.
+fn nothing_allowed<'b>(choice: &Choice<'b>, found: &mut Found<'b>) {
+    let is_list = text(choice.value, "type") == Some("allowed_tools");
+    if is_list && matches!(&choice.which, Which::These(chosen, _) if chosen.is_empty()) {
+        found
+            .at(choice.value, "this list of allowed tools is empty")
+            .warning()
+            .help("list the tools that may be called, or write `none`");
+    }
 }
 
 /// Reports a choice in the form of 2023, `function_call`, if `functions` is missing.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
+use crate::provider::Server;
 use crate::repo::Property;
 use crate::text::{cut, thousands};
 use crate::tokens::{self, TokenEstimate};
@@ -21,7 +22,8 @@ body_rule! {
      * right: `\"max_tokens\": 4096`\n\n\
      It is an error if 70 % of the estimated tokens of all text exceed the window, which leaves a margin of twice the measured error of \
      the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
-     it is a warning. Nothing is reported if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). \
+     it is a warning. `max_tokens` that alone exceeds the window is a warning, too, except for llama.cpp and the servers that use it. \
+     OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). \
      Reasoning from earlier turns and tools that are loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
@@ -32,6 +34,10 @@ body_rule! {
         "gencay/vscode-chatgpt#184": "OpenAI: *121 in the messages, 4096 in the completion*",
         "cline/cline#5474": "OpenAI: *Input tokens exceed the configured limit of 272000 tokens*",
         "RooCodeInc/Roo-Code#6856": "OpenAI: the same error, GPT-5 mini",
+        "MoonshotAI/kimi-code#476":
+            "OpenRouter: *This endpoint's maximum context length is …*, for `max_tokens`",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
+            "vLLM: *max_tokens … cannot be greater than max_model_len*",
         "cline/cline#3120": "xAI: *maximum prompt length is 131072*",
     }
 }
@@ -45,11 +51,26 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     else {
         return;
     };
-    let answer = subject
-        .facts
-        .is(Property::AnswerCounts)
-        .then(|| longest_answer(subject))
-        .flatten();
+    let limit_of_answer = longest_answer(subject);
+    if let Some((value, answer)) = limit_of_answer
+        && answer > window
+        && refuses_long_limits(subject)
+    {
+        return found
+            .at(
+                value,
+                format!(
+                    "an answer of {} tokens does not fit into {what} {}, which has {}",
+                    thousands(answer),
+                    cut(subject.model.unwrap_or_default(), 60),
+                    thousands(window)
+                ),
+            )
+            .warning()
+            .of_model()
+            .help("ask for a shorter answer, or remove the field");
+    }
+    let answer = limit_of_answer.filter(|_| answer_counts(subject));
     let members =
         || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
@@ -102,6 +123,21 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     });
 }
 
+/// Returns `true` if the answer's limit counts towards the context window: for the models that
+/// `model-families.toml` lists, and at `OpenRouter`.
+fn answer_counts(subject: &Subject<'_>) -> bool {
+    subject.server == Server::OpenRouter || subject.facts.is(Property::AnswerCounts)
+}
+
+/// Returns `true` if the server may reject a limit of the answer that exceeds the context window.
+/// llama.cpp and the servers that use it stop at the end of the window instead.
+fn refuses_long_limits(subject: &Subject<'_>) -> bool {
+    !matches!(
+        subject.server,
+        Server::LmStudio | Server::Ollama | Server::LlamaCpp
+    )
+}
+
 /// The maximum length of a request.
 struct Limit {
     /// The number of tokens.
@@ -116,7 +152,7 @@ struct Limit {
 /// reserved for the answer.
 fn limit(subject: &Subject<'_>) -> Option<Limit> {
     let longest = subject.facts.value(|family| family.longest_request);
-    let window = subject.facts.value(|family| family.context_window);
+    let window = subject.facts.context_window();
     let (tokens, level, what) = match (longest, window) {
         (Some((tokens, level)), _) => (
             tokens,

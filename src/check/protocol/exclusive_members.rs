@@ -280,6 +280,10 @@ combinations! {
         "`structured_outputs` and `text.format` cannot be combined";
         "keep one of them";
 
+    refused CHAT at [Unknown]: ("logprob_token_ids", Is) with ("use_beam_search", IsTrue);
+        "`logprob_token_ids` and `use_beam_search` cannot be combined";
+        "leave out one of them";
+
     warned CHAT at [Groq]: ("response_format.type", Says(&["json_object"])) with ("stream", IsTrue);
         "a report says that Groq does not support streaming in JSON mode";
         "do not stream, or ask for a schema";

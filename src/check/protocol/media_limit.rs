@@ -209,7 +209,7 @@ fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
 
 /// Returns the maximum number of images, or of PDF pages, in a request to the model.
 fn most(subject: &Subject<'_>) -> usize {
-    match subject.facts.value(|family| family.context_window) {
+    match subject.facts.context_window() {
         Some((window, _)) if window < LONG_WINDOW => 100,
         _ => 600,
     }

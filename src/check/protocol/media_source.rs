@@ -194,7 +194,7 @@ fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
         found
             .at(url, "this is neither a web URL nor a `data:` URL")
             .warning()
-            .help("write the URL of the image, or its bytes in Base64 as a `data:` URL");
+            .help("write the URL of the file, or its bytes in Base64 as a `data:` URL");
     } else if is_web(text) && is_private(UrlParts::of(text).host()) {
         found
             .at(
@@ -423,10 +423,10 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
     if matches!(
         subject.server,
-        Server::OpenAi | Server::Ollama | Server::Unknown
+        Server::OpenAi | Server::Ollama | Server::Qwen | Server::Unknown
     ) && kind == "input_audio"
     {
-        openai_audio(found, part.get("input_audio").unwrap_or(part));
+        input_audio(subject, found, part.get("input_audio").unwrap_or(part));
     }
     if subject.server == Server::OpenAi && kind == "file" {
         chat_file(found, part.get("file").unwrap_or(part));
@@ -488,25 +488,57 @@ fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Reports audio whose bytes are not audio, but text, an image or a document.
-fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
-    if text_of(audio, "data").is_some_and(|data| !media_type::is_base64(data)) {
+/// Reports audio whose bytes are not audio, but text, an image or a document, or that have another
+/// format than declared. Qwen also accepts URLs and `data:` URLs.
+fn input_audio<'b>(subject: &Subject<'b>, found: &mut Found<'b>, audio: &'b Value) {
+    let Some(data) = text_of(audio, "data") else {
+        return;
+    };
+    let data = match of_data_url(data) {
+        Some((_, data)) if subject.server == Server::Qwen => data,
+        None if subject.server == Server::Qwen && is_web(data) => return,
+        _ => data,
+    };
+    if !media_type::is_base64(data) {
         found
             .at_member(audio, "data", "this is not Base64")
             .help("encode the bytes of the recording once");
         return;
     }
-    let real = text_of(audio, "data").and_then(media_type::media_type);
-    if let Some(real) = real.filter(|real| !is_sound(real)) {
+    let Some(real) = media_type::media_type(data) else {
+        return;
+    };
+    let declared = text_of(audio, "format").unwrap_or_default();
+    if !is_sound(real) {
         found
             .at_member(audio, "data", format!("the data is `{real}`, not audio"))
             .warning()
             .help("send the intended recording");
+    } else if is_other_sound(declared, real) {
+        found
+            .at_member(
+                audio,
+                "format",
+                format!("the data is `{real}`, but the body says `{declared}`"),
+            )
+            .warning()
+            .help("name the format of the recording, or convert the recording");
     }
 }
 
-/// The image types that OpenAI accepts. The type in the `data:` URL does not matter.
-const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Returns `true` if audio data of a media type does not have the declared format, which is `wav`
+/// or `mp3`. Other formats are not compared.
+fn is_other_sound(declared: &str, real: &str) -> bool {
+    match declared {
+        "wav" => real != "audio/wav",
+        "mp3" => real != "audio/mpeg",
+        _ => false,
+    }
+}
+
+/// The image types that OpenAI and Claude accept. For OpenAI, the type in the `data:` URL does not
+/// matter.
+const COMMON_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Checks the bytes of an image in a `data:` URL.
 fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value) {
@@ -529,7 +561,7 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         let note = if is_sure { note } else { note.warning() };
         note.help("send the intended image");
     }
-    if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
+    if let Some(real) = media_type::media_type(data).filter(|real| !COMMON_IMAGES.contains(real)) {
         let note = found.at(
             url,
             format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP"),
@@ -875,6 +907,9 @@ fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, re
     let help = match is_file {
         true => "send the intended image; a PDF or text file needs a block of the type `document`"
             .to_owned(),
+        false if name == "media_type" && !COMMON_IMAGES.contains(&real) => {
+            "send the intended image, as PNG, JPEG, GIF or WebP".to_owned()
+        }
         false => format!("write `{real}`, or send the intended file"),
     };
     let note = found.at_member(holder, name, message);

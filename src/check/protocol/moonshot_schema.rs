@@ -84,6 +84,17 @@ const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Finds properties without a type.
 fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let properties = inner.get("properties").and_then(Value::as_object);
+    for property in properties.into_iter().flat_map(Map::values) {
+        if property.is_boolean() {
+            found
+                .at(
+                    property,
+                    "Moonshot rejects `true` and `false` as the schema of a property",
+                )
+                .help("write an object, such as `{ \"type\": \"string\" }`");
+        }
+    }
     for property in properties_without(inner, &MOONSHOT_KINDS) {
         found
             .at(property, "Moonshot requires `type` for every property")

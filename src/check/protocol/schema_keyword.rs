@@ -21,7 +21,8 @@ body_rule! {
      Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
      rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). A function without parameters may have an \
      empty `properties`: recordings of both APIs show it.\n\n\
-     Vertex AI requires the parameters of a function to be an object.\n\n\
+     Vertex AI requires the parameters of a function to be an object. According to user reports, it rejects keywords such as `type` \
+     and `default` next to `anyOf` (reported as a warning).\n\n\
      In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` must point to an existing schema, and only `description` and `default` \
      may be next to it.\n\n\
      Apart from that, these two fields accept any JSON Schema: use them instead of `parameters`, `response` and `responseSchema`.\n\n\
@@ -33,6 +34,9 @@ body_rule! {
         "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK lists the fields of `Schema`",
         "BerriAI/litellm#18442": "Vertex AI: *schema should be of type OBJECT*",
         "vercel/ai#12183": "Vertex AI: the same error",
+        "BerriAI/litellm#11164":
+            "Vertex AI: *When using any_of, it must be the only field set*",
+        "anomalyco/opencode#15795": "Vertex AI: the same error",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
         "https://github.com/google-gemini/cookbook/blob/main/quickstarts/rest/Function_calling_config_REST.ipynb":
@@ -87,6 +91,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         visit(schema, &mut |inner| {
             let is_whole = is_parameters && std::ptr::eq(inner, schema);
             check_node(inner, is_whole, json_schema, found);
+            if subject.server == Server::Vertex {
+                alternatives_alone(inner, found);
+            }
         });
         let is_other = ["string", "number", "integer", "boolean", "array"]
             .iter()
@@ -160,6 +167,22 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
                 .help("remove this member, or write the schema here in place of the reference");
         }
     });
+}
+
+/// Reports keywords next to `anyOf`, which Vertex AI rejects according to user reports.
+fn alternatives_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let beside = ["type", "default", "enum", "nullable", "items", "properties"];
+    let other = beside.into_iter().find(|name| has(name, inner));
+    if let Some(name) = other.filter(|_| has("anyOf", inner)) {
+        found
+            .at_member(
+                inner,
+                name,
+                format!("according to user reports, Vertex AI rejects `{name}` next to `anyOf`"),
+            )
+            .warning()
+            .help("remove it, or write it in each alternative");
+    }
 }
 
 /// Checks one schema; `is_whole` means that it describes all parameters of a function, and

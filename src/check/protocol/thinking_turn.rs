@@ -259,7 +259,12 @@ fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
                 "a call with an `id` comes without the reasoning that led to it, which is rejected according to user reports",
             )
             .warning()
-            .help("leave out the `id`, or send the reasoning item before it");
+            .help(if ends_turn(item) {
+                "leave out the `id`, or send the reasoning item before it"
+            } else {
+                // Calls that the server runs need their `id` (openai/codex#6926).
+                "send the reasoning item before it, or leave out the call"
+            });
     }
 }
 
@@ -312,7 +317,11 @@ fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     } else {
         note.warning()
     };
-    note.help("send both with their original ids, send both without, or leave out the reasoning");
+    note.help(if is_before_message || ends_turn(next) {
+        "send both with their original ids, send both without, or leave out the reasoning"
+    } else {
+        "send both with their original ids, or leave out both"
+    });
 }
 
 fn has_id(item: &Value) -> bool {

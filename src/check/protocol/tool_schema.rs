@@ -26,17 +26,17 @@ body_rule! {
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported. A report says \
      that its template of gpt-oss fails for a property without `type` (reported as a warning).\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
-     Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
+     Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning, as is a `$ref` to a web address.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
-     as `items`, `required` names that are properties, and references into `$defs` or to `#`. It rejects `type` next to `$ref`, and \
+     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property cannot be `true` or `false`. It rejects `type` next to `$ref`, and \
      properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
      other schema has as well, `type` next to `anyOf`, and keywords next to several types are warnings. An `enum` must not be empty, and \
      each value has the declared type; a keyword is not both next to `anyOf` and in one of its schemas; a schema must not require itself.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
-     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without `properties`, and Volcengine \
+     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties, and Volcengine \
      rejects a list of types. A root of a type other than `object` is a warning for all other servers.\n\n\
      llama.cpp makes a grammar of the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as a \
      warning, because not every chat template leads to a grammar).\n\n\
@@ -106,6 +106,11 @@ body_rule! {
         "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
         "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
         "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
+        "livekit/agents#5082": "Groq: the same error, for an empty list",
+        "can1357/oh-my-pi#5952": "Moonshot: *must be an object*, for `true`",
+        "can1357/oh-my-pi#5918": "Moonshot: the same error",
+        "https://github.com/envoyproxy/ai-gateway/blob/main/internal/translator/jsonschema_helper.go":
+            "Envoy AI Gateway: *ref paths must start with '#/'*",
         "spring-projects/spring-ai#4776": "OpenAI: *object schema missing properties*",
         "tailcallhq/forgecode#1359": "OpenAI: the same error",
         "sigoden/aichat#1049": "OpenAI: *array schema missing items*",
@@ -229,6 +234,15 @@ fn check_reference<'b>(
         );
         let note = if is_rejected { note } else { note.warning() };
         note.help("add the schema under `$defs` at the root of the schema, or write it here");
+    } else if references::of(inner).is_some_and(|target| target.contains("://")) {
+        found
+            .at_member(
+                inner,
+                "$ref",
+                "servers do not load schemas from other addresses",
+            )
+            .warning()
+            .help("add the schema under `$defs` at the root of the schema, or write it here");
     }
 }
 
@@ -259,18 +273,17 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds `required` without `properties`, which Groq may reject.
+/// Finds `required` without properties, which Groq may reject. Sources: livekit/agents#5082 and
+/// usestrix/strix#1088.
 fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let has_names = inner
-        .get("required")
-        .and_then(Value::as_array)
-        .is_some_and(|names| !names.is_empty());
-    if has_names && inner.get("properties").is_none() {
+    let properties = inner.get("properties").and_then(Value::as_object);
+    let is_empty = properties.is_none_or(serde_json::Map::is_empty);
+    if is_empty && inner.get("required").is_some_and(Value::is_array) {
         found
             .at_member(
                 inner,
                 "required",
-                "a report says that Groq rejects `required` without `properties`",
+                "according to user reports, Groq rejects `required` without properties, even if it is empty",
             )
             .warning()
             .help("declare the properties, or leave `required` out");

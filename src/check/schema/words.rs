@@ -164,7 +164,7 @@ pub(super) fn form_of_type(
             Some("wrap it in a list: `[…]`".to_owned())
         }
         Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
-            Some(format!("put it in quotes: `\"{found}\"`"))
+            as_text(node, &found.to_string())
         }
         Value::String(text)
             if !wants("array", &wanted)
@@ -175,6 +175,15 @@ pub(super) fn form_of_type(
         _ if wants("object", &wanted) => needs(node),
         _ => None,
     }
+}
+
+/// Returns advice to write a scalar as a string, unless the schema accepts only other strings.
+fn as_text(node: &Value, text: &str) -> Option<String> {
+    let listed = node.get("then").unwrap_or(node).get("enum");
+    let values = listed.and_then(Value::as_array);
+    let is_listed = values.is_none_or(|values| values.iter().any(|value| value == text));
+    let is_free = node.get("pattern").is_none();
+    (is_listed && is_free).then(|| format!("put it in quotes: `\"{text}\"`"))
 }
 
 fn wants(name: &str, wanted: &[String]) -> bool {

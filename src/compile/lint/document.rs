@@ -254,6 +254,7 @@ impl DocumentJudge<'_> {
         for problem in &mut linted.problems {
             if !certain.problems.iter().any(|other| is_same(other, problem)) {
                 problem.severity = Some(Severity::Warning);
+                problem.message += &format!(" (only the port suggests {})", server.name());
             }
         }
         Ok(linted)
