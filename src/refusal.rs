@@ -200,7 +200,7 @@ impl Dictionary {
     }
 
     /// Finds a sentence that is cut off in the text. All sentences with the same beginning must
-    /// have the same reason.
+    /// have the same meaning.
     fn cut(&'static self, candidates: &[String], hints: &[Hint]) -> Option<Explanation> {
         let whole = candidates.last().map_or("", String::as_str);
         let texts: Vec<(Plain, bool)> = candidates
@@ -213,14 +213,14 @@ impl Dictionary {
             .zip(hints)
             .filter(|(provider, _)| !provider.is_general());
         let mut best: Option<(usize, Hint, Explanation)> = None;
-        let mut reasons = BTreeSet::new();
+        let mut meanings = BTreeSet::new();
         for (provider, hint) in known {
             for refusal in &provider.refusals {
                 for (plain, is_ended) in &texts {
                     let Some(range) = refusal.pattern.find_cut(plain, *is_ended) else {
                         continue;
                     };
-                    reasons.insert(refusal.reason.name());
+                    meanings.insert((refusal.reason.name(), &*refusal.meaning));
                     let is_better = best
                         .as_ref()
                         .is_none_or(|(length, known, _)| (range.len(), *hint) > (*length, *known));
@@ -233,7 +233,7 @@ impl Dictionary {
                 }
             }
         }
-        best.filter(|_| reasons.len() == 1)
+        best.filter(|_| meanings.len() == 1)
             .map(|(_, _, explanation)| explanation)
     }
 
@@ -536,8 +536,8 @@ fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
         .map_or(&refusal.pattern, |at| &refusal.shorter[at])
 }
 
-/// Returns all patterns to search for: the sentences, and those of their shorter forms that have
-/// only one meaning.
+/// Returns all patterns to search for: the sentences, and those of their shorter forms that belong
+/// to only one sentence.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
     let with_sentences = providers
@@ -554,18 +554,16 @@ fn places(providers: &[Provider]) -> Vec<Place> {
             }));
         }
     }
-    let mut reasons: HashMap<String, BTreeSet<&str>> = HashMap::new();
+    let mut sentences: HashMap<String, BTreeSet<(&str, String)>> = HashMap::new();
     for place in &places {
-        let reason = providers[place.provider].refusals[place.refusal]
-            .reason
-            .name();
-        reasons
+        let refusal = &providers[place.provider].refusals[place.refusal];
+        sentences
             .entry(pattern_at(providers, *place).shown())
             .or_default()
-            .insert(reason);
+            .insert((refusal.reason.name(), refusal.pattern.shown()));
     }
     places.retain(|place| {
-        place.shorter.is_none() || reasons[&pattern_at(providers, *place).shown()].len() == 1
+        place.shorter.is_none() || sentences[&pattern_at(providers, *place).shown()].len() == 1
     });
     places
 }

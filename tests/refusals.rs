@@ -733,6 +733,25 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
+    // The message belongs to Groq, so the body is checked for Groq. Nothing in it shows the format.
+    write(
+        "groq.json",
+        r#"{"model": "llama-3.1-70b-versatile", "messages": [{"role": "user", "content": "Hi"}]}"#,
+    );
+    let gone = "The model `llama-3.1-70b-versatile` has been decommissioned and is no longer supported. Please refer to https://console.groq.com/docs/deprecations for a recommendation on which model to use instead.";
+    let told = why400(folder.path(), &[gone, "--body", "groq.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(out.contains("Groq has decommissioned it"), "{out}");
+    let told = why400(
+        folder.path(),
+        &["Overloaded", "--body", "groq.json", "--wire=openai-chat"],
+    );
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        out.contains("\nThe rules find no error in the body.\n"),
+        "{out}"
+    );
+
     // A HAR file contains both body and answer; accepted requests are ignored.
     let answer = serde_json::json!({"type": "error", "error": {"type": "invalid_request_error", "message": SENTENCE}});
     let entry = |status: u16, answer: &str| {

@@ -12,8 +12,8 @@ use crate::compile::lint::Linting;
 use crate::compile::{LintTarget, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::lint::{find, recognise};
-use crate::provider::WireFormat;
+use crate::lint::{Unrecognised, find, recognise};
+use crate::provider::{ApiHeaders, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges, objects,
 };
@@ -160,9 +160,7 @@ impl Judge<'_> {
         let is_request = explained.is_empty()
             && exchange.request.is_none()
             && serde_json::from_str(&exchange.answer).is_ok_and(|value: Value| is_request(&value));
-        let report = body
-            .and_then(|body| self.judged(body))
-            .map(|report| narrowed(report, &explained));
+        let report = body.and_then(|body| self.report(body, exchange, &explained));
         Told {
             explained,
             places,
@@ -172,13 +170,44 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks a body as `reqc lint` does.
-    fn judged(&self, body: &Body) -> Option<Report> {
+    /// Returns the findings in a body that the sentences are about, or else all errors. If no rule
+    /// that applies to any server finds what the sentences are about, the body is checked for the
+    /// server that sent it.
+    fn report(
+        &self,
+        body: &Body,
+        exchange: &Exchange,
+        explained: &[Explanation],
+    ) -> Option<Report> {
+        let report = narrowed(self.judged(body, None)?, explained);
+        if has_meant(&report, explained) {
+            return Some(report);
+        }
+        let of_sentences = explained.iter().flat_map(|it| &it.provider.hosts);
+        let at_server = exchange
+            .url
+            .iter()
+            .chain(of_sentences)
+            .filter_map(|address| self.judged(body, Some(address)))
+            .map(|report| narrowed(report, explained))
+            .find(|report| has_meant(report, explained));
+        Some(at_server.unwrap_or(report))
+    }
+
+    /// Checks a body as `reqc lint` does, for any server or for the one at an address.
+    fn judged(&self, body: &Body, address: Option<&String>) -> Option<Report> {
+        let url = address.map(|address| match address.contains("://") {
+            true => address.clone(),
+            false => format!("https://{address}"),
+        });
         let target = LintTarget {
             model: self.options.model.as_deref(),
+            server: url.as_deref().and_then(server_at),
+            headers: url.map(|url| ApiHeaders::default().at(&url)),
             ..LintTarget::default()
         };
-        let mut linting = Linting::new(&self.opened.compiler, self.wire, target);
+        let wire = self.wire.or_else(|| likely_wire(&body.text, target.server));
+        let mut linting = Linting::new(&self.opened.compiler, wire, target);
         linting.read(&body.name, body.text.as_bytes()).ok()?;
         Some(linting.report(&self.opened.policy))
     }
@@ -228,6 +257,23 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     })
 }
 
+/// Returns the likely wire format of a body that several formats fit: a chat at a server other than
+/// Ollama has OpenAI's.
+fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
+    let body = objects(body).into_iter().next()?;
+    let Err(Unrecognised::Ambiguous(wires)) = recognise(&body) else {
+        return None;
+    };
+    let is_chat = wires.contains(&WireFormat::OpenAiChat);
+    (is_chat && server.is_some_and(|server| server != Server::Ollama))
+        .then_some(WireFormat::OpenAiChat)
+}
+
+/// Returns the server at a URL, if its host is known.
+fn server_at(url: &str) -> Option<Server> {
+    Server::by_host(UrlParts::of(url).host())
+}
+
 /// Finds a request body in a dump that also contains the answer.
 fn request_in(dump: &str) -> Option<String> {
     let body = objects(dump)
@@ -259,15 +305,19 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
 
 /// Keeps the findings that the sentences are about, or all errors if there are none.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
-    let has_meant = report
-        .findings
-        .iter()
-        .any(|finding| is_meant(finding.rule.code, explained));
+    let has_meant = has_meant(&report, explained);
     report.findings.retain(|finding| match has_meant {
         true => is_meant(finding.rule.code, explained),
         false => finding.severity == Severity::Error,
     });
     report
+}
+
+fn has_meant(report: &Report, explained: &[Explanation]) -> bool {
+    report
+        .findings
+        .iter()
+        .any(|finding| is_meant(finding.rule.code, explained))
 }
 
 fn is_meant(code: &str, explained: &[Explanation]) -> bool {
@@ -293,13 +343,13 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
             Text::line(path).cut(LONGEST_VALUE)
         ));
     }
-    if let Some(report) = told
-        .report
-        .as_ref()
-        .filter(|report| !report.findings.is_empty())
-    {
-        terminal.text(&text!("\nIn the body:\n\n"));
-        terminal.findings(options.format, report);
+    match &told.report {
+        Some(report) if !report.findings.is_empty() => {
+            terminal.text(&text!("\nIn the body:\n\n"));
+            terminal.findings(options.format, report);
+        }
+        Some(_) => terminal.text(&text!("\nThe rules find no error in the body.\n")),
+        None => {}
     }
 }
 

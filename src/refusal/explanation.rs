@@ -142,8 +142,11 @@ impl Explanation {
     }
 
     /// Returns `true` if the other sentence ends with the beginning of this one: they overlap in
-    /// the text.
+    /// the text, and neither contains the other.
     fn begins_within(&self, other: &Explanation) -> bool {
+        if self.said.starts_with(&other.said) {
+            return false;
+        }
         self.said
             .char_indices()
             .skip(LEAST_SHARED)

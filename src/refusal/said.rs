@@ -84,12 +84,13 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 const LONGEST_WRAPPED: usize = 4096;
 
 /// Returns the strings that may contain a sentence: JSON strings, lines, the text without line
-/// breaks, and finally the whole text.
+/// breaks (which may have been within words), and finally the whole text.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let mut candidates = texts(text);
     if let Some(whole) = candidates.pop() {
         if whole.len() <= LONGEST_WRAPPED && whole.trim().contains('\n') {
-            candidates.push(unwrapped(&whole));
+            let words: Vec<&str> = whole.split_whitespace().collect();
+            candidates.extend([unwrapped(&whole), words.join(" ")]);
         }
         candidates.push(whole);
     }
