@@ -33,7 +33,7 @@ const FILES: [(&str, &str, &str); 7] = [
     (
         "agents/reviewer.toml",
         include_str!("init_files/reviewer.toml"),
-        "a concrete agent: a few lines over the base",
+        "a concrete agent: a few lines on top of the base",
     ),
     (
         "agents/reviewer_claude.toml",

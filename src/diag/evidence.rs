@@ -107,7 +107,7 @@ const RECORDED: &str = "recorded:";
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages are written by a provider, or by the project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 36] = [
+const PROVIDER_DOMAINS: [&str; 37] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
@@ -120,6 +120,7 @@ const PROVIDER_DOMAINS: [&str; 36] = [
     "cohere.com",
     "console.groq.com",
     "deepseek.com",
+    "developers.cloudflare.com",
     "docs.aws.amazon.com",
     "docs.vllm.ai",
     "docs.x.ai",

@@ -272,6 +272,21 @@ impl Finder {
             let address = endpoint.map_or_else(|| here.address.clone(), Address::Known);
             return self.body(body, settings, Here { address, ..here });
         }
+        if let Address::Known(endpoint) = &here.address
+            && is_code_assist(&members)
+        {
+            let model = members.get("model").and_then(Value::as_str);
+            let endpoint = Endpoint {
+                model: model.map(str::to_owned),
+                ..endpoint.clone()
+            };
+            let here = Here {
+                address: Address::Known(endpoint),
+                ..here.below("request")
+            };
+            let inner = members.remove("request").unwrap_or_default();
+            return self.look(inner, here);
+        }
         let is_sent = here.is_sent_to_model();
         // The object that was sent is the body, even if its `input` looks like a body, too.
         let is_whole = match &here.address {
@@ -508,6 +523,14 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
         },
         ..here.clone()
     }
+}
+
+/// Returns `true` for the envelope of Gemini Code Assist, which contains the body and the model's
+/// name. Source: <https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/code_assist/converter.ts>.
+fn is_code_assist(members: &Map<String, Value>) -> bool {
+    let request = members.get("request");
+    members.contains_key("model")
+        && request.is_some_and(|request| request.get("contents").is_some())
 }
 
 /// Returns the headers of a request. Logs write them as an object of strings or of lists of
@@ -758,6 +781,12 @@ mod tests {
         let counted = &find(count, None).bodies[0];
         assert_eq!(counted.at.as_str(), "/body/generateContentRequest");
         assert_eq!(counted.headers.sites, [Site::CountedRequest]);
+        let code_assist = json!({
+            "url": "https://cloudcode-pa.googleapis.com/v1internal:generateContent",
+            "body": {"model": "gemini-3-pro", "project": "p", "request": {"contents": []}}
+        });
+        let body = &find(code_assist, None).bodies[0];
+        assert_eq!(body.at.as_str(), "/body/request");
         let mistral = json!({"custom_id": "a", "body": {"messages": []}});
         assert_eq!(find(mistral, None).bodies[0].model_at, ModelAt::BatchJob);
         assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);

@@ -339,6 +339,8 @@ pub(crate) enum Site {
     HuggingFace,
     /// Docker Model Runner, a local server.
     DockerModelRunner,
+    /// The API behind Gemini CLI and Google's editor extensions.
+    CodeAssist,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
     /// An endpoint that counts the tokens of the body itself.
@@ -353,7 +355,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
-    const ALL: [Site; 15] = [
+    const ALL: [Site; 16] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -365,6 +367,7 @@ impl Site {
         Site::Requesty,
         Site::HuggingFace,
         Site::DockerModelRunner,
+        Site::CodeAssist,
         Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
@@ -390,6 +393,7 @@ impl Site {
             Site::Requesty => "Requesty",
             Site::HuggingFace => "Hugging Face",
             Site::DockerModelRunner => "Docker Model Runner",
+            Site::CodeAssist => "Gemini Code Assist",
             Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
@@ -415,6 +419,7 @@ impl Site {
             Site::Requesty => &["requesty.ai"],
             Site::HuggingFace => &["router.huggingface.co"],
             Site::DockerModelRunner => &["model-runner.docker.internal"],
+            Site::CodeAssist => &["cloudcode-pa.googleapis.com"],
             Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
                 &[]
             }
@@ -449,6 +454,7 @@ impl Site {
             | Site::Requesty
             | Site::HuggingFace
             | Site::DockerModelRunner
+            | Site::CodeAssist
             | Site::GeminiV1
             | Site::TokenCount
             | Site::VertexTokenCount

@@ -507,7 +507,7 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
     match error {
         ReadError::Outside => "copy it into the repository: a fresh clone must be complete",
         ReadError::Hidden => {
-            "copy the target instead: a link must not lead to a name that begins with a dot, or to a key"
+            "copy the target instead: a link must not point to a hidden file or folder, or to a key file"
         }
         ReadError::Folder => "rename the folder: names with this ending are read as files",
         ReadError::TooLarge { .. } => SMALLER,

@@ -51,6 +51,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     else {
         return;
     };
+    if let Some(kept) = subject
+        .member("truncate_prompt_tokens")
+        .filter(|kept| kept.as_u64().is_some_and(|tokens| tokens > window))
+    {
+        found
+            .at(
+                kept,
+                format!(
+                    "{what} {} has only {} tokens",
+                    cut(subject.model.unwrap_or_default(), 60),
+                    thousands(window)
+                ),
+            )
+            .warning()
+            .of_model()
+            .help("keep fewer tokens of the prompt, or set -1");
+    }
     let limit_of_answer = longest_answer(subject);
     if let Some((value, answer)) = limit_of_answer
         && answer > window

@@ -136,6 +136,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
+        WireFormat::AnthropicMessages if subject.server == Server::ZAi => {
+            empty_result(subject, found);
+        }
         WireFormat::AnthropicMessages
         | WireFormat::GoogleGenerateContent
         | WireFormat::OpenAiResponses
@@ -180,6 +183,28 @@ fn is_signed(part: &Value) -> bool {
     ["thoughtSignature", "thought_signature"]
         .iter()
         .any(|name| part.get(*name).is_some())
+}
+
+/// Reports an empty list as the content of a tool result, which Z.ai rejects. Source:
+/// can1357/oh-my-pi#8768, measured.
+fn empty_result<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let results = subject
+        .history()
+        .parts()
+        .filter(|(_, part)| matches!(part.kind, Kind::Result(_)));
+    for (_, result) in results {
+        let content = result.value.get("content").and_then(Value::as_array);
+        if content.is_some_and(Vec::is_empty) {
+            found
+                .at_member(
+                    result.value,
+                    "content",
+                    "according to a user report, Z.ai rejects an empty list here",
+                )
+                .warning()
+                .help("write an empty string, or some text");
+        }
+    }
 }
 
 /// Reports an empty list of tools.

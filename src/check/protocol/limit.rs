@@ -29,6 +29,7 @@ body_rule! {
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
         "google-gemini/gemini-cli#25440": "Gemini: the same error",
+        "zai-org/ChatGLM3#798": "Z.ai accepts one stop sequence",
         "BerriAI/litellm#3286": "Claude rejects stop sequences that are only whitespace",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same error",
     }
@@ -134,6 +135,14 @@ static BOUNDS: &[Bound] = &[
         // The environment variable `VLLM_MAX_NUM_BAD_WORDS` raises the limit.
         surely: usize::MAX,
         what: "words",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::ZAi],
+        member: "stop",
+        most: 1,
+        surely: usize::MAX,
+        what: "stop sequences",
     },
     Bound {
         wires: &[WireFormat::OpenAiChat],

@@ -17,6 +17,7 @@ body_rule! {
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: the message is continued only if it has `\"prefix\": true` and is sent to the beta endpoint (otherwise reported as a \
      warning). Reasoning models reject it, which `protocol/model-prefill` reports\n\
+     * vLLM: `continue_final_message` needs a final assistant message (reported as a warning)\n\
      * llama.cpp: it must not contain `tool_calls`; while thinking is enabled, it is rejected (a warning if it is enabled \
      only by the model's default)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
@@ -28,6 +29,8 @@ body_rule! {
             "Mistral requires `prefix` in the last assistant message",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp rejects prefill with tool calls or thinking",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/tokenizers/mistral.py":
+            "vLLM: *Cannot set `continue_final_message` to True when the last message is not from the assistant*",
         "ggml-org/llama.cpp#21889":
             "llama.cpp: *Assistant response prefill is incompatible with enable_thinking*",
         "tailcallhq/forgecode#1872":
@@ -61,6 +64,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::DeepSeek => deepseek(subject, last, found),
             Server::LlamaCpp => llamacpp(subject, last, found),
             Server::Snowflake => snowflake(subject, last, found),
+            Server::Unknown => nothing_to_continue(subject, last, found),
             _ => {}
         },
         WireFormat::AnthropicMessages
@@ -70,6 +74,20 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// Reports `continue_final_message` if the last message is not the assistant's.
+fn nothing_to_continue<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+    let continues = subject.member("continue_final_message");
+    if let Some(continues) = continues.filter(|it| is_true(Some(it)) && !is_assistant(last)) {
+        found
+            .at(
+                continues,
+                "the last message is not the assistant's, so there is no answer to continue",
+            )
+            .warning()
+            .help("leave it out, or end with the beginning of the answer in an assistant message");
     }
 }
 

@@ -15,8 +15,8 @@ body_rule! {
      * is not between a call and its result\n\n\
      Two consecutive system messages are a warning: the API rejected them in May 2026, but Anthropic's documentation now shows them, with \
      a beta header.\n\n\
-     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`. Z.ai's endpoint has the same \
-     restriction according to one report, so it causes a warning. vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
+     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`. Z.ai's and Xiaomi's endpoints have the same \
+     restriction according to one report each (reported as a warning). vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
@@ -31,6 +31,8 @@ body_rule! {
         "MiniMax-AI/MiniMax-M2.7#43":
             "MiniMax: *chat content has invalid message role: system*",
         "BigPizzaV3/CodexPlusPlus#267": "MiniMax: the same error",
+        "0Chencc/clawgod#87":
+            "Xiaomi MiMo: *role must be either 'user' or 'assistant', but got 'system'*",
         "zai-org/GLM-5#74": "Z.ai: *Input should be 'user' or 'assistant'*",
         "vllm-project/vllm#44000": "vLLM 0.20: *Input should be 'user' or 'assistant'*",
         "1CatAI/1Cat-vLLM#86": "vLLM accepts it from version 0.23 on",
@@ -71,13 +73,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let note = if is_disputed { note.warning() } else { note };
                 note.help(help);
             }
-            Server::DeepSeek | Server::MiniMax | Server::ZAi => {
+            Server::DeepSeek | Server::MiniMax | Server::MiMo | Server::ZAi => {
                 let note = found.at_member(
                     entry.value,
                     "role",
                     "this server accepts only the roles `user` and `assistant`",
                 );
-                let note = if subject.server == Server::ZAi {
+                let note = if matches!(subject.server, Server::MiMo | Server::ZAi) {
                     note.warning()
                 } else {
                     note

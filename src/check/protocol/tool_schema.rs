@@ -111,6 +111,8 @@ body_rule! {
         "can1357/oh-my-pi#5918": "Moonshot: the same error",
         "https://github.com/envoyproxy/ai-gateway/blob/main/internal/translator/jsonschema_helper.go":
             "Envoy AI Gateway: *ref paths must start with '#/'*",
+        "vercel/ai#2271":
+            "OpenAI: *is not of type 'object', 'boolean'*, for a list as `items`",
         "spring-projects/spring-ai#4776": "OpenAI: *object schema missing properties*",
         "tailcallhq/forgecode#1359": "OpenAI: the same error",
         "sigoden/aichat#1049": "OpenAI: *array schema missing items*",
@@ -510,6 +512,11 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         found
             .at_member(inner, "items", "an array needs `items`")
             .help("add `items` with the schema of the elements, or write `\"items\": {}`");
+    }
+    if is_openai && inner.get("items").is_some_and(Value::is_array) {
+        found
+            .at_member(inner, "items", "OpenAI rejects a list as `items`")
+            .help("write one schema for all elements");
     }
     let rules: [(&str, IsRight<'_>, &str); 7] = [
         (

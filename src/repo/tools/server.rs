@@ -215,7 +215,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
             header.span,
             "`api_key_header` is set without a key",
         );
-        reader.report(finding.help("add `api_key_ref`, or remove it"));
+        reader.report(finding.help("add `api_key_ref`, or remove `api_key_header`"));
         return None;
     }
     match headers::is_key_header(&header.value) {
