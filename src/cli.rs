@@ -96,7 +96,7 @@ impl Failure {
         }
     }
 
-    /// Makes a failure with the message of an error.
+    /// Creates a failure with an error's message.
     fn of(error: impl std::error::Error) -> Failure {
         Failure::new(error.to_string())
     }

@@ -110,8 +110,8 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Returns a finding as text for machine-readable reports: the message, the help, and the number of
-/// agents that it reaches, on a line each.
+/// Returns a finding as text for machine-readable reports. The message, the help, and the number of
+/// agents that the finding reaches are each on their own line.
 fn told(finding: &Diagnostic) -> Text {
     let help = finding
         .help
@@ -130,7 +130,7 @@ fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
 }
 
-/// Returns `true` if a finding points at a folder, so there are no lines to show.
+/// Returns `true` if a finding points at a folder, which has no lines to show.
 fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }

@@ -1,8 +1,8 @@
 //! The effect of source changes on bodies, by cause.
 //!
-//! Input: the files of an older and a newer side, and a compiler for each. Output: a [`Review`]:
-//! the edits to sources, and the changes to bodies that each edit causes. Every reported cause is
-//! verified: the edit alone, applied to the older side, makes that change.
+//! Input: the files of an older and a newer side, and a compiler for each. Output: a [`Review`],
+//! which contains the edits to sources, and the changes to bodies that each edit causes. Every
+//! reported cause is verified: the edit alone, applied to the older side, causes that change.
 //! [`report`](crate::report) prints reviews; the caller decides where the sides come from.
 
 mod features;
@@ -47,7 +47,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Makes a side from the files of a world and the compiler that read them.
+    /// Creates a side from a world's files and the compiler that read them.
     pub fn new(world: &dyn World, compiler: Arc<Compiler>) -> Side {
         Side {
             files: edit::files_of(world),
@@ -56,16 +56,16 @@ impl Side {
     }
 }
 
-/// The settings of a review, and a way to make compilers.
+/// The settings of a review, and a function that creates compilers.
 pub struct Reviewing<'r> {
-    /// The agents and contexts to compare, of the newer side.
+    /// The newer side's agents and contexts to compare.
     pub selection: &'r Selection,
     /// The policy for findings.
     pub policy: &'r PolicyOptions,
-    /// `true` to compare the bodies of all contexts, `false` to compare only those that have golden
-    /// files.
+    /// `true` to compare the bodies of all contexts. Otherwise, only contexts with golden files are
+    /// compared.
     pub all_contexts: bool,
-    /// Makes a compiler for a mixture of both sides' files.
+    /// Creates a compiler for a mixture of both sides' files.
     pub load: Load<'r>,
 }
 
@@ -75,13 +75,13 @@ pub struct Reviewing<'r> {
 pub struct Review {
     /// The findings on the newer side.
     pub report: Report,
-    /// The causes: first those that break agents, then the most severe and largest.
+    /// The causes: first those that break agents, then the others, by severity and size.
     pub causes: Vec<Cause>,
     /// The agents with errors on the newer side, by name.
     pub broken: Vec<BrokenAgent>,
     /// The agents with errors on the older side only.
     pub mended: BTreeSet<Arc<str>>,
-    /// Changes of bodies without a known cause, with the line that wrote the new value.
+    /// Changes in bodies without a known cause, each with the line that wrote the new value.
     pub unexplained: Vec<CausedGroup>,
     /// The agents and contexts that were added, removed, or renamed.
     pub roll: Roll,
@@ -95,7 +95,7 @@ pub struct Review {
     pub changes: Vec<ChangedFile>,
     /// `true` if the sources of the older side are known. Without them, there are no causes.
     pub has_sources: bool,
-    /// The change in the number of tokens of bodies; `None` if there is none.
+    /// The change in the number of tokens in bodies; `None` if no body's token count changes.
     pub growth: Option<Growth>,
 }
 
@@ -103,8 +103,7 @@ pub struct Review {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Cause {
-    /// The edits. If they concern several files or keys, only all of them together have this
-    /// effect.
+    /// The edits. If they concern several files or keys, they have this effect only together.
     pub edits: Vec<Edit>,
     /// The bodies on the older side, each with the result of applying only these edits.
     pub changes: Vec<ChangedFile>,
@@ -112,13 +111,14 @@ pub struct Cause {
     pub groups: Vec<Group>,
     /// The lost part of the cached prefix, by body.
     pub prefix: Vec<(BodyId, PrefixLoss)>,
-    /// The agents that these edits break: without the edits they compile.
+    /// The agents that these edits break. Without the edits, these agents compile.
     pub broken: BTreeSet<Arc<str>>,
-    /// The agents that had errors before and compile with these edits.
+    /// The agents that these edits fix. They had errors before.
     pub mended: BTreeSet<Arc<str>>,
 }
 
-/// The severity of a cause, from harmless to severe. A gate can fail on a class and all above it.
+/// The severity of a cause, from harmless to severe. A gate can fail on a class and every class
+/// above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// No body changes.
@@ -171,7 +171,7 @@ impl Class {
 }
 
 impl Cause {
-    /// Makes a cause from edits and the bodies that they change, and computes the other fields.
+    /// Creates a cause from edits and the bodies that they change, and computes the other fields.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
@@ -189,7 +189,7 @@ impl Cause {
         }
     }
 
-    /// Returns the class of its most severe change.
+    /// Returns the class of the cause's most severe change.
     pub fn class(&self) -> Class {
         let broken = (!self.broken.is_empty()).then_some(Class::Broken);
         let mended = (!self.mended.is_empty()).then_some(Class::Value);
@@ -233,7 +233,7 @@ impl Review {
         has_same_agents && has_same_bodies && self.lowered.is_empty() && self.rerouted.is_empty()
     }
 
-    /// Returns the agents that do not compile, and that compiled before or are new.
+    /// Returns the agents that do not compile, and either compiled before or are new.
     pub fn newly_broken(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -323,8 +323,8 @@ impl Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
-        // Edits that change no body, for example of schemas, may still make all bodies pass or
-        // fail.
+        // Edits that change no body, for example edits to schemas, may still make all bodies pass
+        // or fail.
         let judges = edits
             .all
             .iter()
@@ -376,8 +376,8 @@ impl Review {
         }
     }
 
-    /// Compares bodies with golden files. Causes are only known if there is an older side, from
-    /// which the golden files were last written.
+    /// Compares bodies with golden files. Causes are known only if there is an older side, whose
+    /// sources the golden files were last written from.
     pub fn of_golden(
         golden: AgainstGolden,
         older: Option<&Side>,
@@ -474,7 +474,7 @@ fn changed_agents(cause: &Cause) -> Vec<Arc<str>> {
         .collect::<Vec<_>>()
 }
 
-/// Applies some of the edits that lead to a newer side to the files of an older one.
+/// Applies some of the edits between two sides to the files of the older side.
 pub fn applied(
     older: &MemoryWorld,
     newer: &MemoryWorld,
@@ -484,7 +484,7 @@ pub fn applied(
     edits.applied(older, |edit| chosen(&edits.all[edit]))
 }
 
-/// The maximum number of edits that are tried because they may choose the contexts that have golden
+/// The maximum number of edits that are tried because they may change which contexts have golden
 /// files.
 const MOST_CHOICES: usize = 20;
 
@@ -494,8 +494,8 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
     golden.map(|it| Arc::clone(&it.context.name)).collect()
 }
 
-/// Returns the edits in `silent` that may change which contexts have golden files: edits of the
-/// settings, followed by edits of contexts if `flags_count` is set. A context's flag counts only if
+/// Returns the edits in `silent` that may change which contexts have golden files: edits to the
+/// settings, followed by edits to contexts if `flags_count` is set. A context's flag counts only if
 /// a side has no `golden.contexts`.
 fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Vec<usize> {
     let settings = silent.iter().filter(|&&edit| sets_golden(&edits[edit]));
@@ -505,7 +505,7 @@ fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Ve
     settings.chain(flags).copied().take(MOST_CHOICES).collect()
 }
 
-/// Returns `true` if an edit of `reqc.toml` may change `golden.contexts`.
+/// Returns `true` if an edit to `reqc.toml` may change `golden.contexts`.
 fn sets_golden(edit: &Edit) -> bool {
     let may_set = match &edit.kind {
         EditKind::Key(_) => matches!(edit.key(), Some("golden.contexts" | "golden")),
@@ -515,7 +515,7 @@ fn sets_golden(edit: &Edit) -> bool {
     may_set && &*edit.path == folders::CONFIG
 }
 
-/// Returns `true` if an edit of a context may change whether the context is marked as golden.
+/// Returns `true` if an edit to a context may change whether the context is marked as golden.
 fn may_flag(edit: &Edit) -> bool {
     let may_flag = match edit.kind {
         EditKind::Added | EditKind::Removed | EditKind::Lines => true,
@@ -524,8 +524,8 @@ fn may_flag(edit: &Edit) -> bool {
     may_flag && folders::is_in(&edit.path, folders::CONTEXTS)
 }
 
-/// Returns `true` if a golden file was added or removed because its context now has golden files,
-/// or no longer has them.
+/// Returns `true` if a golden file was added because its context now has golden files, or removed
+/// because its context no longer has them.
 fn is_chosen(file: &ChangedFile, then: &BTreeSet<Arc<str>>, now: &BTreeSet<Arc<str>>) -> bool {
     file.subject.context.as_ref().is_some_and(|context| {
         then.contains(context) != now.contains(context)
@@ -742,7 +742,7 @@ fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     )
 }
 
-/// Returns the edits of all clusters by agent.
+/// Returns the edits of all clusters, grouped by agent.
 fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
     let mut edits: BTreeMap<Arc<str>, Cluster> = BTreeMap::new();
     for (cluster, agents) in clusters {
@@ -753,7 +753,7 @@ fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
     edits
 }
 
-/// Returns the agents that errors of a report reach, for a review without an older side.
+/// Returns the agents affected by errors in a report, for a review without an older side.
 fn broken_by_report(report: &Report) -> Vec<BrokenAgent> {
     let agents = breaks::codes_of(report, &Nameless::new()).into_keys();
     agents.map(BrokenAgent::of_unknown_past).collect()

@@ -15,11 +15,11 @@
 //! }
 //! ```
 //!
-//! This module contains the types that most hosts need. An [`Agent`] is an agent of a compiler
-//! together with a model and settings; it makes [`Compiled`] requests. A [`Transport`] sends them,
-//! adds keys, and retries. A [`Session`] contains the history and has at most one [`Run`] at a
-//! time: a message, the model's answers, tool calls, and an outcome. An [`AgentLoop`] is a session
-//! with hooks. The other modules:
+//! This module contains the types that most hosts need. An [`Agent`] is one of a compiler's agents
+//! together with a model and settings; it compiles conversations to [`Compiled`] requests. A
+//! [`Transport`] sends the requests, adds keys, and retries. A [`Session`] contains the history and
+//! has at most one [`Run`] at a time: a message, the model's answers, tool calls, and an outcome.
+//! An [`AgentLoop`] is a session with hooks. The other modules:
 //!
 //! | module | for |
 //! | --- | --- |

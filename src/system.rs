@@ -103,7 +103,7 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns the paths of programs with this name, with one of these extensions, in the folders of
+/// Returns the paths of programs with this name and one of these extensions in the folders of
 /// `PATH`. Relative folders are skipped, because they depend on the current folder, which may
 /// contain untrusted files.
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {

@@ -559,7 +559,7 @@ impl Work<'_> {
     }
 }
 
-/// Returns the settings that affect the cache of a server, with their fingerprints.
+/// Returns the settings that affect a server's cache, with their fingerprints.
 fn settings(body: &Value, wire: WireFormat, server: Server) -> Vec<(&'static str, u64)> {
     let names = cache_settings(wire, server).iter().copied().chain([WHOLE]);
     names

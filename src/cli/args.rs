@@ -1,4 +1,4 @@
-//! The arguments as they are written.
+//! The command-line arguments, as the user writes them.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `reqc check`.
+//! `reqc check`: compiles agents in contexts and reports the findings.
 
 use super::args::Part;
 use super::options::Options;

@@ -1,4 +1,4 @@
-//! `reqc compare`: the content that one of two bodies of a conversation lacks.
+//! `reqc compare`: the content that one of two bodies for a conversation lacks.
 
 use std::path::Path;
 

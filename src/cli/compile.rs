@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         reconcile(options, &found, terminal);
         return Ok(status);
     }
-    // A run that made no bodies cannot know which golden files should exist.
+    // A run that compiled no bodies cannot know which golden files should exist.
     if found.summary.bodies == 0 && status == Status::Findings {
         return Ok(status);
     }

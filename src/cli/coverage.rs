@@ -79,7 +79,7 @@ fn reaching<'c>(
     })
 }
 
-/// Returns `true` if a gap is in a file, on a line, or at a column.
+/// Returns `true` if a gap is at `place`, which is a file, a line, or a column.
 fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
     let source = coverage.sources.get(gap.span.file);
     let at = source.position(gap.span.range().start);
@@ -92,7 +92,7 @@ fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
     places.contains(&place.trim_start_matches("./").to_owned())
 }
 
-/// Returns the text of a context file, which states the gap that it covers.
+/// Returns the text of a context file, which mentions the gap that the context covers.
 fn context_text(coverage: &Coverage, gap: &Gap, found: &Reaching, name: &str) -> String {
     let needs = gap.needs.as_deref().unwrap_or_default();
     let why = format!("Covers {}: {needs}.", coverage.sources.describe(gap.span));

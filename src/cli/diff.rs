@@ -1,4 +1,4 @@
-//! `reqc compile --diff`.
+//! `reqc compile --diff`: shows what changed, by cause.
 
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ pub(super) fn against_golden(
         terminal.quiet,
     )?;
     let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
-    // Golden files do not record the sources from which they were made. Usually, these are the
+    // Golden files do not record the sources from which they were compiled. Usually, these are the
     // sources of the last commit.
     let older = match drifts.is_empty() && !found.fails() {
         true => None,

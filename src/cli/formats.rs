@@ -107,7 +107,7 @@ impl Formats {
         Ok(())
     }
 
-    /// Shows a report and writes it to the requested files. Its paths start from `folder`.
+    /// Shows a report and writes it to the requested files. The report's paths start from `folder`.
     pub(super) fn write(
         &self,
         report: &Report,

@@ -74,8 +74,8 @@ pub(super) fn name_of(file: &Path) -> String {
     }
 }
 
-/// Writes a new file. An existing file is not overwritten; `option` is the option that sets another
-/// path.
+/// Writes a new file. An existing file is not overwritten; `option` is the option that sets a
+/// different path.
 pub(super) fn write_new(
     path: &Path,
     root: &Path,

@@ -83,7 +83,8 @@ fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
     Ok(ids)
 }
 
-/// Returns the wire format of a profile that is complete enough, even if it is not compiled here.
+/// Returns a profile's wire format, even if the profile is not compiled; `None` if the profile is
+/// not complete enough to determine it.
 fn wire(opened: &Opened, profile: &ResolvedProfile<'_>) -> Option<WireFormat> {
     let instance = opened
         .compiler
@@ -206,7 +207,7 @@ pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
         .collect()
 }
 
-/// The maximum number of characters of a name in a table.
+/// The maximum length of a name in a table, in characters.
 pub(super) const WIDEST_CELL: usize = 80;
 
 /// Formats rows as a table whose columns are as wide as their widest cells.

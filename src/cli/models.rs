@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
-/// Lists the families and the models that they name.
+/// Lists the families with the models that belong to them.
 fn overview(families: &[&Family], terminal: &mut Terminal) {
     let rows: Vec<[String; 3]> = families.iter().map(|family| row(family)).collect();
     let rows: Vec<[&str; 3]> = rows
@@ -56,8 +56,8 @@ fn row(family: &Family) -> [String; 3] {
     [family.name.value.to_string(), names(&family.wires), models]
 }
 
-/// Prints the facts about one model, with their sources. `known` is the name that `normal` is
-/// probably a misspelling of.
+/// Prints the facts about one model, with their sources. If `normal` is probably misspelled,
+/// `known` is the correct name.
 fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
         "{}: {}",
@@ -118,7 +118,7 @@ fn of_fact(fact: &Fact) -> Text {
 fn origin(origin: &Origin) -> String {
     let seen = origin.seen.as_ref().map(|seen| format!("seen {seen}"));
     let source = origin.source.as_deref().map(|source| match origin.rank() {
-        // A recording's address begins with its rank.
+        // The address of a recording begins with its rank.
         Some(Rank::Recorded) if source.starts_with(Rank::Recorded.name()) => source.to_owned(),
         Some(rank) => format!("{rank}: {source}"),
         None => source.to_owned(),

@@ -114,7 +114,7 @@ impl Options {
         }
     }
 
-    /// Returns the only named context; `None` if none was named.
+    /// Returns the named context; `None` if none was named. It is an error to name several.
     #[cfg(feature = "runtime")]
     pub(super) fn one_context(&self) -> Result<Option<&str>, Failure> {
         match self.contexts.as_slice() {
@@ -323,12 +323,12 @@ impl Opened {
         }
     }
 
-    /// Makes a report of only these findings.
+    /// Creates a report with only these findings.
     pub(super) fn report_of(&self, found: Vec<Diagnostic>) -> Report {
         self.report_in(self.compiler.sources().clone(), found)
     }
 
-    /// Makes a report of findings in files that are not part of the repository.
+    /// Creates a report with findings in files that are not part of the repository.
     pub(super) fn report_in(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let everything = Selection::default();
         let selection = self.selection.as_ref().unwrap_or(&everything);
@@ -343,7 +343,7 @@ impl Opened {
             .map_err(|error| select_failure(&self.compiler, &error))
     }
 
-    /// Returns the findings from loading that concern an agent.
+    /// Returns the findings from loading the repository that concern an agent.
     pub(super) fn findings_of(&self, id: ProfileId) -> Vec<Diagnostic> {
         let name = &self.compiler.hierarchy().get(id).name.value;
         self.compiler
@@ -354,7 +354,7 @@ impl Opened {
             .collect()
     }
 
-    /// Returns the errors in the files that decide where an agent's requests are sent, and with
+    /// Returns the errors in the files that determine where an agent's requests are sent, and with
     /// which key and model: the file of its provider instance, `models.toml`, and `reqc.toml`.
     #[cfg(feature = "runtime")]
     pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
@@ -368,7 +368,7 @@ impl Opened {
         })
     }
 
-    /// Returns the errors from loading in some files.
+    /// Returns the errors found in some files when the repository was loaded.
     pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self
             .compiler

@@ -20,7 +20,7 @@ impl Progress {
         Progress::with_style(total, quiet, "{bar:30} {pos}/{len} agents")
     }
 
-    /// Makes a counter of bytes.
+    /// Creates a counter of bytes.
     pub(super) fn of_bytes(total: u64, quiet: bool) -> Progress {
         Progress::with_style(
             usize::try_from(total).unwrap_or(usize::MAX),

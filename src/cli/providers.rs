@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// Returns the number of compiled agents that name each instance.
+/// Returns the number of compiled agents that use each instance.
 fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     let mut uses = BTreeMap::new();
     for (id, _) in opened.compiler.agents() {
@@ -102,7 +102,7 @@ impl Keys<'_> {
         }
     }
 
-    /// Returns `true` if requests of an agent through this instance have been allowed.
+    /// Returns `true` if an agent's requests through this instance have been allowed.
     fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
         let (compiler, file) = (&self.opened.compiler, self.secrets.file_of(reference));
         let plans = compiler

@@ -89,7 +89,7 @@ pub(super) fn run(
 /// A body, or the findings that prevented it.
 pub(super) type Made = Result<Body, Vec<Diagnostic>>;
 
-/// Makes the body of a context in the repository.
+/// Compiles the body for a context in the repository.
 pub(super) fn of_context(
     opened: &Opened,
     id: ProfileId,
@@ -106,8 +106,8 @@ pub(super) fn of_context(
     })
 }
 
-/// Makes the body of a conversation that is read from a file or standard input, in the format of
-/// contexts.
+/// Compiles the body for a conversation that is read from a file or standard input, in the format
+/// of contexts.
 fn of_file(
     options: &Options,
     opened: &Opened,
@@ -194,7 +194,7 @@ pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Valu
     request
 }
 
-/// Returns the only requested context.
+/// Returns the requested context, or an error unless exactly one was requested.
 pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
     let fitting = opened

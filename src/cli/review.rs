@@ -1,4 +1,4 @@
-//! `reqc review`: accepts changes of golden files by cause.
+//! `reqc review`: accepts changes to golden files by cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,8 +67,8 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     })
 }
 
-/// Returns a note with the number of files of accepted items that are not written yet, because
-/// other items change them too.
+/// Returns a note with the number of files that belong to accepted items but are not written yet,
+/// because items that were not accepted change them too.
 fn waiting(items: &[Acceptable], accepted: &BTreeSet<usize>) -> Option<Text> {
     let others: Vec<(usize, BTreeSet<&str>)> = { items.iter().enumerate() }
         .filter(|(at, _)| !accepted.contains(at))
@@ -101,7 +101,7 @@ fn waiting(items: &[Acceptable], accepted: &BTreeSet<usize>) -> Option<Text> {
     ))
 }
 
-/// A cause or a file that can be accepted: its display, and the paths of its files.
+/// An item that can be accepted, as the text that describes it and the paths of its files.
 type Acceptable = (Text, Vec<String>);
 
 /// Asks about each item, and returns the indices of the accepted ones.

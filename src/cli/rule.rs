@@ -77,7 +77,7 @@ fn page(rule: &Rule, width: usize) -> Text {
     for line in rule.full_page().split('\n') {
         let is_fence = line.starts_with("```");
         is_code ^= is_fence;
-        // Rows of tables and lines of code lose their meaning if they are wrapped.
+        // Table rows and lines of code lose their meaning if they are wrapped.
         let is_whole = is_code || is_fence || line.starts_with('|');
         let line = match is_whole {
             true => Text::line(line),
@@ -89,7 +89,7 @@ fn page(rule: &Rule, width: usize) -> Text {
     page
 }
 
-/// Returns the answers of providers to a body that breaks a rule.
+/// Returns providers' answers to a body that breaks a rule.
 fn answers(rule: &Rule, width: usize) -> Text {
     let mut answers = text!("");
     for (provider, refusal) in Dictionary::bundled().of_rule(rule.code) {

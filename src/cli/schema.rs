@@ -11,7 +11,7 @@ use crate::system::Embedded;
 use crate::text::text;
 use crate::world::World;
 
-/// The schemas of files that people write and of reqc's reports.
+/// The schemas for files that people write and for reqc's reports.
 const NAMES: [&str; 8] = [
     "profile",
     "provider",
@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
-/// Returns the names of all schemas: first those of files, then the wire formats.
+/// Returns the names of all schemas: first the schemas of files, then those of wire formats.
 fn names() -> impl Iterator<Item = &'static str> {
     NAMES
         .into_iter()

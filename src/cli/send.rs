@@ -36,7 +36,7 @@ use unusable::Unusable;
 /// The reasons for not sending.
 enum Unsent {
     Failure(Failure),
-    /// The mistakes in the sources of the request.
+    /// The sources of the request have mistakes.
     Findings(Box<Report>),
     /// The request has mistakes.
     Refused(Box<Report>),
@@ -424,7 +424,7 @@ fn look_again(
     Ok(())
 }
 
-/// Shows why a later request of the tool loop was not sent, if the session failed for that reason.
+/// Shows why a later request in the tool loop was not sent, if that is why the session failed.
 fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status {
     if !found.fails() {
         return Status::Failed;
@@ -502,7 +502,7 @@ fn status(ended: &Ended) -> Status {
     }
 }
 
-/// The sender, and the compression that comes first.
+/// The agent and transport of the request, and the compression that precedes it, if requested.
 struct Talk {
     agent: Agent,
     transport: Transport,

@@ -1,4 +1,4 @@
-//! The options that several commands share, in a table with the options that each command uses.
+//! The options that several commands share, in a table that lists the options for each command.
 //! Help, manual pages, and completions follow the table, and commands for which `--model` would
 //! have no effect reject it.
 
@@ -12,11 +12,11 @@ use crate::text::Text;
 
 /// The shared options of a command, by their names in [`super::args::Common`].
 struct Uses {
-    /// The command; for `context import`, its first word.
+    /// The command's name; for `context import`, only the first word.
     command: &'static str,
     options: &'static [&'static str],
-    /// The forms that the command can write, which determine the listed formats. If there are none,
-    /// no formats are listed.
+    /// The kinds of output that the command has, which determine the listed formats. If there are
+    /// none, no formats are listed.
     writes: &'static [Writes],
 }
 
@@ -276,7 +276,7 @@ fn shown(argument: &str) -> String {
     }
 }
 
-/// Returns the command line definition used for parsing and help.
+/// Returns the command-line definition used for parsing and help.
 pub(super) fn command() -> Command {
     let command = Args::command();
     let shared: Vec<Arg> = command
@@ -293,8 +293,8 @@ pub(super) fn command() -> Command {
     })
 }
 
-/// Adds the shared options to a subcommand: clap does not add options that exist already, and
-/// unused ones are hidden.
+/// Adds the shared options to a subcommand. Options that the subcommand already has are not added
+/// again, and unused options are hidden.
 fn with_shared(command: Command, shared: &[Arg]) -> Command {
     let name = command.get_name().to_owned();
     let uses = uses_of(&name);

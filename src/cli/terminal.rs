@@ -149,7 +149,7 @@ impl Terminal {
         }
     }
 
-    /// Returns a report in the form for a file.
+    /// Returns a report in the form in which it is written to a file.
     pub(super) fn report_for_file(format: Format, report: &Report, checkout: &Checkout) -> Text {
         layouted(format, Layout::default(), checkout).report(report, &all_rules())
     }
@@ -172,7 +172,7 @@ impl Terminal {
         self.text(&review_text(format, self.layout(), review, base));
     }
 
-    /// Returns a review in the form for a file.
+    /// Returns a review in the form in which it is written to a file.
     pub(super) fn review_for_file(format: Format, review: &Review, base: Option<&Text>) -> Text {
         review_text(format, Layout::default(), review, base)
     }
@@ -211,7 +211,7 @@ impl Terminal {
         self.closed
     }
 
-    /// Writes part of an untrusted string, with its line breaks. Programs get it from JSON.
+    /// Writes part of an untrusted string, keeping its line breaks.
     #[cfg(feature = "runtime")]
     pub(super) fn foreign(&mut self, text: &str) {
         let fit = self.printer.foreign(text);
@@ -337,7 +337,7 @@ fn layouted(format: Format, layout: Layout, checkout: &Checkout) -> Box<dyn repo
     }
 }
 
-/// The maximum number of characters of a message.
+/// The maximum length of a message, in characters.
 const LONGEST: usize = 2000;
 
 /// Writes text to standard error, beginning on a new line.

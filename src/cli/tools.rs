@@ -101,8 +101,8 @@ fn unread(entries: &[Pointer]) -> String {
     format!("{what} no name or no schema ({}{more})", named.join(", "))
 }
 
-/// Writes the most similar tools that are accepted. In human-readable output, the lost checks are
-/// listed on standard error.
+/// Writes the accepted tools that are most similar to the given ones. In human-readable output, the
+/// lost checks are listed on standard error.
 fn lower(
     options: &Options,
     opened: &Opened,

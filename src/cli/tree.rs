@@ -75,7 +75,7 @@ fn parent(opened: &Opened, id: ProfileId) -> Option<ProfileId> {
     opened.compiler.hierarchy().parent(id)
 }
 
-/// The data for a drawing: the profiles that extend each profile, by name.
+/// The data for drawing the tree: the profiles that extend each profile, by name.
 struct Tree<'o> {
     opened: &'o Opened,
     children: HashMap<ProfileId, Vec<ProfileId>>,
@@ -92,8 +92,8 @@ impl<'o> Tree<'o> {
         Tree { opened, children }
     }
 
-    /// Returns the profiles that extend a profile at this depth of the tree. Below the maximum
-    /// length of a chain, nothing is drawn.
+    /// Returns the profiles that extend a profile at this depth of the tree. Nothing is drawn below
+    /// the maximum length of a chain.
     fn children(&self, id: ProfileId, depth: usize) -> &[ProfileId] {
         let children = self.children.get(&id).filter(|_| depth <= MAX_CHAIN);
         children.map(Vec::as_slice).unwrap_or_default()

@@ -21,7 +21,7 @@ use crate::system::is_input;
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
-/// The maximum number of rejected requests of a capture that are reported individually.
+/// The maximum number of rejected requests in a capture that are reported individually.
 const MOST_EXCHANGES: usize = 20;
 
 /// The maximum length of a displayed value, in bytes.
@@ -98,15 +98,15 @@ struct Body {
     text: String,
 }
 
-/// The reported facts about an answer.
+/// The parts of the report on an answer.
 struct Told {
     explained: Vec<Explanation>,
-    /// The locations in the body that the sentences name, in the order of `explained`.
+    /// The locations in the body to which the sentences refer, in the order of `explained`.
     places: Vec<Option<Place>>,
     /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
-    /// The path in a sentence that leads outside the body, because the sentence is about another
-    /// request.
+    /// The path in a sentence that points outside the body, because the sentence is about a
+    /// different request.
     outside: Option<String>,
     /// `true` if a request was given instead of an answer.
     is_request: bool,
@@ -257,8 +257,8 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     })
 }
 
-/// Returns the likely wire format of a body that several formats fit: a chat at a server other than
-/// Ollama has OpenAI's.
+/// Returns the likely wire format of a body that fits several formats. A chat at a known server
+/// other than Ollama uses OpenAI's format.
 fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
     let body = objects(body).into_iter().next()?;
     let Err(Unrecognised::Ambiguous(wires)) = recognise(&body) else {
@@ -353,10 +353,10 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     }
 }
 
-/// Explanations by the same entry of the dictionary, with their locations.
+/// Explanations from the same entry in the dictionary, with their locations.
 type Group<'t> = Vec<(&'t Explanation, Option<&'t Place>)>;
 
-/// Returns the explanations, with those of one entry together, so that its meaning is shown once.
+/// Returns the explanations, grouped by dictionary entry, so that each meaning is shown once.
 fn groups(told: &Told) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (it, place) in told.explained.iter().zip(&told.places) {
@@ -371,8 +371,8 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the sentence to show: the sentence in the text or, if that is only similar to a known
-/// one, the known one.
+/// Returns the sentence to show, which is the sentence in the text or, if that is only similar to a
+/// known sentence, the known one.
 fn sentence(it: &Explanation) -> String {
     match it.basis {
         Basis::Near => it.refusal.shown(),
@@ -430,7 +430,7 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
         {
             paragraph("With `--body FILE`, the request is checked too.");
         }
-        // The body may still have such a mistake.
+        // Although no rule covers this answer, rules may have found its cause in the body.
         Reason::Unruled(Unruled::Gap) if told.has_findings() => {}
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }

@@ -9,17 +9,17 @@ use crate::compile::policy::LeftOut;
 use crate::diag::Diagnostic;
 use crate::text::{Text, text};
 
-/// The maximum number of findings of one rule, and of all rules.
+/// The maximum number of findings shown for each rule, and in total.
 const MOST: (usize, usize) = (100, 1000);
 
-/// The findings to show, and the number of omitted ones by rule.
+/// The findings to show, and the number of omitted findings by rule.
 pub(super) struct Bounded<'f> {
     pub(super) shown: Vec<&'f Diagnostic>,
     pub(super) more: BTreeMap<&'static str, usize>,
 }
 
 impl<'f> Bounded<'f> {
-    /// Selects the first findings of each rule, in their order.
+    /// Selects the first findings of each rule, in report order.
     pub(super) fn of(findings: &'f [Diagnostic]) -> Bounded<'f> {
         let mut bounded = Bounded {
             shown: Vec::new(),

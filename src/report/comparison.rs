@@ -1,4 +1,5 @@
-//! The comparison of two files of bodies: as text, as JSON, and as a comment on a pull request.
+//! The comparison of two files that contain bodies, as text, as JSON, and as a comment on a pull
+//! request.
 
 use serde_json::{Value, json};
 
@@ -84,7 +85,7 @@ fn places(compared: &ComparedFiles, it: &PlacedDifference) -> Vec<String> {
         .collect()
 }
 
-/// Returns the last line, which counts the differences that are losses.
+/// Returns the last line, which counts the pairs, the differences, and the losses.
 fn summary(compared: &ComparedFiles) -> String {
     let differences: usize = compared
         .pairs

@@ -1,5 +1,5 @@
-//! The coverage of templates by contexts: as text, as JSON, for editors and coverage services, and
-//! as a page.
+//! The coverage of templates by contexts, as text, as JSON, in a format for editors and coverage
+//! services, and as a page.
 
 mod html;
 mod lcov;
@@ -71,7 +71,7 @@ fn file_json(coverage: &Coverage, file: &FileCoverage) -> Value {
     })
 }
 
-/// Returns the beginning of a gap.
+/// Returns the position at which a gap begins.
 fn position(coverage: &Coverage, gap: &Gap) -> Position {
     let source = coverage.sources.get(gap.span.file);
     source.position(gap.span.range().start)

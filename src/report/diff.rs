@@ -11,8 +11,8 @@ const NAMES: usize = 3;
 /// The maximum number of groups shown.
 const MOST: usize = 1000;
 
-/// Writes groups of changes: the number of bodies and agents, the location, the change, and the
-/// line that caused it.
+/// Writes groups of changes, each with the number of bodies and agents, the location, the change,
+/// and the line that caused it.
 pub fn changes_text(groups: &[CausedGroup], layout: Layout) -> Text {
     let mut text = Text::new();
     groups

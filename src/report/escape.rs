@@ -8,7 +8,7 @@ pub(super) fn html(foreign: &str) -> String {
     Text::line(foreign).within(Within::Html).to_string()
 }
 
-/// Escapes a string as [`html`] does, as code.
+/// Escapes a string like [`html`], and formats it as code.
 pub(super) fn code(foreign: &str) -> String {
     format!("<code>{}</code>", html(foreign))
 }

@@ -15,9 +15,9 @@ use crate::secret::masked;
 use crate::source::{FileId, Position, SourceFile, Sources};
 use crate::text::Text;
 
-/// The maximum length of lines that are shown completely, in bytes.
+/// The maximum length of a line that is shown as a whole, in bytes.
 const WHOLE_LINE: usize = 400;
-/// The number of bytes shown of a longer line: before its first label, and in total.
+/// The number of bytes shown from a longer line, before its first label and in total.
 const CUT: (usize, usize) = (60, 160);
 
 /// The part of a source that miette draws for one finding.
@@ -28,7 +28,7 @@ pub(super) struct Excerpt {
     marks: Vec<Mark>,
 }
 
-/// A run of lines of one file.
+/// A run of lines in one file.
 #[derive(Debug)]
 struct Block {
     path: Text,
@@ -56,8 +56,8 @@ struct LabelledRange<'a> {
 }
 
 impl Excerpt {
-    /// Returns the lines of a finding: those of the primary location's file first, then those of
-    /// related locations in order.
+    /// Returns the lines for a finding. The lines from the primary location's file come first,
+    /// followed by those of related locations in order.
     pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
         let mut excerpt = Excerpt::default();
         let labels = std::iter::once(&finding.primary).chain(&finding.related);

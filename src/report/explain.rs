@@ -15,14 +15,14 @@ use crate::source::{Sources, Span};
 use crate::text::{Text, cut, text};
 use crate::unit::ProviderStep;
 
-/// The version of the document's format. It is increased when a key is removed or changes its
-/// meaning.
+/// The version of the document's format. It is increased when a key is removed or its meaning
+/// changes.
 const VERSION: u32 = 1;
 /// The maximum length of a displayed string, in bytes.
 const SHOWN: usize = 120;
 
-/// Describes a value in detail: its source, the steps that led to it, and the data it was made
-/// from.
+/// Describes a value in detail: its source, the steps that produced it, and the data from which it
+/// was built.
 pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     let mut shown = text!(
         "{} = {}\n",
@@ -267,7 +267,8 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     }
 }
 
-/// Returns the lines of a value, indented by two spaces; lines of leaves have their pointer.
+/// Adds the lines of a value, indented by two spaces per level. The line of a leaf is paired with
+/// the leaf's pointer.
 fn pretty(
     value: &Value,
     at: &Pointer,

@@ -12,7 +12,8 @@ use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
-/// A command for each of the first findings, a line for each other finding, then the figures.
+/// Writes a command for each of the first findings and a line for each other finding, then the
+/// figures.
 #[derive(Debug, Clone, Default)]
 pub struct Github(pub Checkout);
 
@@ -50,7 +51,7 @@ impl Format for Github {
     }
 }
 
-/// Splits the findings of a level into annotations and the others.
+/// Splits the findings of a level into annotations and the rest.
 fn split<'f>(
     shown: &[&'f Diagnostic],
     severity: Severity,

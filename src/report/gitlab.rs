@@ -1,4 +1,4 @@
-//! GitLab Code Quality report:
+//! GitLab Code Quality reports:
 //! <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>.
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::source::Sources;
 use crate::text::Text;
 
-/// An array with an object for each finding.
+/// Writes an array with an object for each finding.
 #[derive(Debug, Clone, Default)]
 pub struct Gitlab(pub Checkout);
 

@@ -14,7 +14,7 @@ use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// Each finding with its source lines and its reach, then the summary; changes with their values.
+/// Writes each finding with its source lines and its reach, then the summary.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Human(pub Layout);
 

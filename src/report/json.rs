@@ -10,8 +10,8 @@ use crate::diag::{Diagnostic, Edit, Rule};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// The version of the document's format. It is increased when a key is removed or changes its
-/// meaning.
+/// The version of the document's format. It is increased when a key is removed or its meaning
+/// changes.
 const VERSION: u32 = 1;
 
 /// Writes the whole report as pretty-printed JSON.
@@ -74,7 +74,7 @@ struct Counts {
     left_out: Vec<LeftOutCount>,
 }
 
-/// The number of findings of a rule that were counted but are not among the diagnostics.
+/// The number of a rule's findings that were counted but are not among the diagnostics.
 #[derive(Serialize)]
 struct LeftOutCount {
     code: &'static str,
@@ -82,7 +82,7 @@ struct LeftOutCount {
     findings: usize,
 }
 
-/// The number of bodies of a wire format in files of bodies.
+/// The number of bodies in one wire format, found in files of bodies.
 #[derive(Serialize)]
 struct FormatCount {
     name: &'static str,

@@ -7,8 +7,8 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
-/// A suite for each file with findings, in which errors are failures, then a suite that contains
-/// the figures and passes.
+/// Writes a suite for each file with findings, in which errors are failures, then a suite that
+/// contains the figures and passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Junit;
 

@@ -1,4 +1,4 @@
-//! The lowered checks: in one line, as a list, and as JSON.
+//! Lowered checks, in one line, as a list, and as JSON.
 
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
 
-/// The figures, then the findings, with errors first and a collapsed section for each rule. It
-/// stays within the length limit of a GitHub comment.
+/// Writes the figures, then the findings, with errors first and a collapsed section for each rule.
+/// The text stays within the length limit of a GitHub comment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 

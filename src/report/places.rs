@@ -119,8 +119,8 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     )
 }
 
-/// Returns the SHA-256 of several parts, so that a forged finding cannot be mistaken for another
-/// one.
+/// Returns the SHA-256 of several parts, so that a forged finding cannot be mistaken for a
+/// different one.
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -24,8 +24,8 @@ use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
 
-/// Changes of one cause that are shown together: changes of the same lines of text, at any
-/// locations in bodies, or a single change.
+/// A cause's changes that are shown together: changes of the same lines of text, at any locations
+/// in bodies, or a single change.
 struct Block<'c> {
     pointers: Vec<&'c str>,
     kind: &'c ChangeKind,
@@ -89,7 +89,7 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Returns `true` if the same keys were reordered, in objects with other differences.
+/// Returns `true` if two changes reorder the same keys, even if the objects differ in other ways.
 fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
     let is_request = block.class == Class::Request;
     is_order(block.kind)
@@ -102,7 +102,8 @@ fn is_order(kind: &ChangeKind) -> bool {
     matches!(kind, ChangeKind::Reordered(..))
 }
 
-/// Returns the pointer of a change; a change of a request line is not in a body.
+/// Returns the pointer of a change, marked if the change is in a request line rather than in a
+/// body.
 fn place_of(block: &Block<'_>, pointer: &str) -> String {
     match block.class {
         Class::Request => format!("request {pointer}"),
@@ -187,7 +188,7 @@ fn verdicts(review: &Review) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the first errors of these agents.
+/// Returns the first errors in these agents.
 fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
     errors_of_agents(review, agents)
         .into_iter()

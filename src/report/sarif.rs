@@ -16,7 +16,8 @@ use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::source::Sources;
 use crate::text::{Text, Within};
 
-/// One run with all findings, their rules, and fingerprints that survive moved lines.
+/// Writes one run with all findings, their rules, and fingerprints that stay the same if lines are
+/// moved.
 #[derive(Debug, Clone, Default)]
 pub struct Sarif(pub Checkout);
 

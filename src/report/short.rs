@@ -7,8 +7,8 @@ use crate::diag::{Diagnostic, Rule, count};
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the
-/// summary. Changes have the same form as in `Human`, with this layout.
+/// Writes `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then
+/// the summary.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Short(pub Layout);
 

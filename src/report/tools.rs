@@ -1,4 +1,4 @@
-//! The judgement of tool lists by provider: as text, as JSON, and as a comment on a pull request.
+//! The judgement of tool lists by provider, as text, as JSON, and as a comment on a pull request.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ struct Group<'m> {
     targets: Vec<&'static str>,
     /// The indices of the tools; empty if the objection is to the list as a whole.
     tools: Vec<usize>,
-    /// `true` if messages of the group differ in a name or a number.
+    /// `true` if messages in the group differ in a name or a number.
     is_varied: bool,
     sources: Vec<&'static Evidence>,
 }
@@ -83,7 +83,7 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the number of tools, and what they have in common.
+    /// Returns the number of tools, with a note if their problems are similar rather than the same.
     fn counted(&self) -> String {
         let tools = count(self.tools.len(), "tool");
         match self.is_varied {
@@ -127,7 +127,7 @@ impl Group<'_> {
     }
 }
 
-/// Returns the position of evidence in the order of listing.
+/// Returns the position of a rank in a list of sources.
 fn rank(rank: Rank) -> usize {
     match rank {
         Rank::Recorded => 0,
@@ -151,7 +151,7 @@ fn letter(index: usize) -> char {
     char::from(b'A' + u8::try_from(index).unwrap_or(25).min(25))
 }
 
-/// Returns the figures of a column in words.
+/// Describes the figures of a column in words.
 fn figures(column: &Column) -> String {
     let told = Status::ALL
         .into_iter()

@@ -1,9 +1,9 @@
-//! Finds the edits that break or fix agents, and proves it by compiling.
+//! Finds the edits that break or fix agents, and verifies them by compiling.
 //!
 //! An edit breaks an agent if applying only this edit to the older side causes an error of a rule
-//! for which the agent has an error on the newer side too. If no single edit does, the smallest set
-//! of edits that together do is the cause. Edits that fix agents are found in the same way; there,
-//! the proof is that no error is left.
+//! for which the agent has an error on the newer side too. If no single edit does, the cause is the
+//! smallest set of edits that does so together. Edits that fix agents are found in the same way,
+//! with the absence of errors as the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::world::MemoryWorld;
 /// tried together.
 const MOST_TRIED: usize = 60;
 
-/// The edits to prove, and the data needed for it.
+/// The edits to verify, and the data needed to verify them.
 pub(super) struct Trials<'t> {
     pub(super) edits: &'t Edits,
     pub(super) reach: &'t [Reach],
@@ -44,7 +44,7 @@ pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
 /// The effect that edits are expected to have on agents.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// The edits cause one of these errors, given by agent.
+    /// The edits cause one of these errors, which are listed by agent.
     Errors(&'w Codes),
     /// The edits remove all errors of these agents.
     NoError(&'w BTreeSet<Arc<str>>),
@@ -69,14 +69,14 @@ impl Wanted<'_> {
     }
 }
 
-/// The compiled older side with some edits. Agents have their names on the newer side.
+/// The older side, compiled with some edits. Agents are listed under their names on the newer side.
 struct Made {
     outcomes: BTreeMap<Arc<str>, Outcome>,
     codes: Codes,
 }
 
-/// The agents whose names cannot be read because of errors in their files, with the paths of the
-/// files. No finding can name them.
+/// The agents whose names cannot be read because of errors in their files, with the paths of these
+/// files. Findings cannot mention these agents by name.
 pub(super) type Nameless = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Keeps the missing agents whose files exist but contain errors.
@@ -119,7 +119,7 @@ pub(super) fn codes_of(report: &Report, nameless: &Nameless) -> Codes {
 }
 
 impl Trials<'_> {
-    /// Returns the clusters of edits with the wanted effect, and the agents on which they have it.
+    /// Returns the clusters of edits with the wanted effect, and the agents that each affects.
     pub(super) fn causes(&self, wanted: Wanted<'_>) -> Clusters {
         let mut clusters = Clusters::new();
         let mut open: BTreeSet<&Arc<str>> = wanted.agents();
@@ -144,8 +144,7 @@ impl Trials<'_> {
         clusters
     }
 
-    /// Returns the other changes in broken agents: those that remain without the edits that break
-    /// them.
+    /// Returns the changes in broken agents that remain without the edits that break these agents.
     pub(super) fn beside(
         &self,
         broken: &[BrokenAgent],
@@ -176,7 +175,7 @@ impl Trials<'_> {
     }
 
     /// Returns the edits that can reach an agent. Schemas reach no body but check all of them, so
-    /// their edits are included.
+    /// edits to schemas are included.
     fn candidates(&self, agent: &Arc<str>) -> Cluster {
         let older = self.names.agents.get(agent).unwrap_or(agent);
         let reaches = |(edit, reach): (usize, &Reach)| match reach {
@@ -191,7 +190,7 @@ impl Trials<'_> {
     }
 
     /// Returns the clusters to try separately: each edit that can reach one of the agents, or all
-    /// edits of a file if there are many.
+    /// edits in a file if there are many.
     fn pieces(&self, agents: &BTreeSet<&Arc<str>>) -> Vec<Cluster> {
         let edits: Cluster = agents
             .iter()
@@ -227,8 +226,8 @@ impl Trials<'_> {
         by_candidates
     }
 
-    /// Reduces a cluster to the edits needed for the wanted effect. Returns them, and the agents on
-    /// which they have it.
+    /// Reduces a cluster to the edits needed for the wanted effect. Returns these edits and the
+    /// agents that they affect.
     fn together(
         &self,
         mut cluster: Cluster,
@@ -249,7 +248,7 @@ impl Trials<'_> {
         (cluster, done)
     }
 
-    /// Returns those of the given agents on which the cluster alone has the wanted effect.
+    /// Returns the given agents on which the cluster alone has the wanted effect.
     fn done(
         &self,
         cluster: &Cluster,

@@ -15,7 +15,7 @@ use crate::repo::folders;
 use crate::secret;
 use crate::world::{EntryKind, MemoryWorld, World};
 
-/// One edit of a source file.
+/// One edit to a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
@@ -40,17 +40,17 @@ pub enum EditKind {
         /// The former path.
         from: Arc<str>,
     },
-    /// A key of a TOML file was edited, given with its tables: `body.temperature`.
+    /// A key in a TOML file was edited. The key includes its tables, as in `body.temperature`.
     Key(Arc<str>),
-    /// Comments or blank lines of a TOML file were edited.
+    /// Comments or blank lines in a TOML file were edited.
     Comments,
-    /// The text of a bundled file differs from that in another version of reqc.
+    /// The text of a bundled file differs from its text in a different version of reqc.
     Bundled,
-    /// Lines of another file, or of a TOML file that cannot be parsed, were edited.
+    /// Lines were edited in a TOML file that cannot be parsed, or in a file of a different type.
     Lines,
 }
 
-/// Replaced lines.
+/// Consecutive lines that were replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hunk {
@@ -65,7 +65,7 @@ pub struct Hunk {
 }
 
 impl Edit {
-    /// Returns `path:line` on the newer side.
+    /// Returns `path:line` on the newer side, or only the path for a whole file.
     pub fn place(&self) -> String {
         match self.hunks.first() {
             Some(hunk) => format!("{}:{}", self.path, hunk.new_line),
@@ -73,14 +73,14 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if the edit wrote this line of the newer side.
+    /// Returns `true` if the edit wrote this line on the newer side.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks
             .iter()
             .any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
 
-    /// Returns the key in the notation used in files.
+    /// Returns the edited key in the notation used in files; `None` for other kinds of edits.
     pub fn key(&self) -> Option<&str> {
         match &self.kind {
             EditKind::Key(key) => Some(keys::shown(key)),
@@ -94,7 +94,7 @@ impl Edit {
         self.kind != EditKind::Comments
     }
 
-    /// Prepares edits for display: edits of consecutive lines are merged.
+    /// Prepares edits for display by merging edits to consecutive lines.
     pub fn shown<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<Edit> {
         let mut shown: Vec<Edit> = Vec::new();
         for edit in edits {
@@ -108,8 +108,7 @@ impl Edit {
         shown
     }
 
-    /// Merges in an edit of the directly following lines. Returns `false` if the edit does not
-    /// follow.
+    /// Merges an edit to the lines that directly follow. Returns `false` if the edit is elsewhere.
     fn takes_next(&mut self, edit: &Edit) -> bool {
         let is_text =
             self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
@@ -139,7 +138,7 @@ impl Edit {
 pub(super) struct Edits {
     /// The edits, by file and position.
     pub(super) all: Vec<Edit>,
-    /// The index of the file of each edit.
+    /// The index of each edit's file.
     file_of: Vec<usize>,
     files: Vec<FileEdits>,
 }
@@ -173,7 +172,7 @@ const ALIKE: f32 = 0.6;
 const MOST_COMPARED: usize = 200;
 
 impl Edits {
-    /// Returns the edits that lead from one side to the other.
+    /// Returns the edits that turn the older side into the newer one.
     pub(super) fn between(old: &MemoryWorld, new: &MemoryWorld) -> Edits {
         let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (old.iter().collect(), new.iter().collect());
@@ -391,7 +390,7 @@ impl<'g> Gone<'g> {
         self.files.keys().copied()
     }
 
-    /// Takes the removed file that is equal or most similar to a new one.
+    /// Takes the removed file that is equal to a new one or, if there is none, most similar to it.
     fn take(&mut self, new: &[u8]) -> Option<&'g str> {
         if new.is_empty() {
             return None;
@@ -469,7 +468,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Masks secrets in a string; the numbers of bytes and lines stay the same.
+/// Masks secrets in a string without changing the number of bytes or lines.
 fn masked(text: &str) -> String {
     let mut bytes = secret::masked(text).into_owned().into_bytes();
     let keys = secret::places_to_hide(text).into_iter();
@@ -482,7 +481,7 @@ fn masked(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Lines of both sides that correspond: equal lines, or lines of one key.
+/// Corresponding lines on both sides, which are equal or belong to the same key.
 #[derive(Debug)]
 struct Run {
     old: Range<usize>,
@@ -551,8 +550,8 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
 }
 
 /// Splits runs of a template into single lines if the lines were edited rather than rewritten,
-/// because such edits are often independent. If there would be too many, the runs are left
-/// unchanged.
+/// because such edits are often independent. If this would result in too many runs, the runs are
+/// left unchanged.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
     let parts = runs.iter().map(|run| {
         if is_edited(run, old, new) {
@@ -614,9 +613,9 @@ fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Rang
 }
 
 /// Returns, for each differing run, the index of the first run of the same edit. Each run is a
-/// separate edit, unless there are too many or `one` is set. In that case, runs of the same key
-/// form one edit, and so do all runs without a key. Keys in a table whose header was added or
-/// removed belong to the header's edit, since without it they would be in another table.
+/// separate edit, unless there are too many runs or `one` is set. In that case, runs of the same
+/// key form one edit, and so do all runs without a key. Keys in a table whose header was added or
+/// removed belong to the header's edit, since without it they would be in a different table.
 fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;
@@ -657,7 +656,8 @@ fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {
     }
 }
 
-/// Returns the handwritten files of a side, which a revision contains too.
+/// Returns a side's handwritten files: those in the folders of a repository, and TOML files at the
+/// root.
 pub(super) fn files_of(world: &dyn World) -> MemoryWorld {
     let below = folders::ALL
         .into_iter()

@@ -1,8 +1,8 @@
 //! Bodies as counts of their content, so that changes can be added up.
 //!
-//! The effects of two edits on a body are independent if the changes in counts made by each alone
-//! add up to the change made by both. Words are counted together with the preceding word, and array
-//! elements by their content, so that order matters but indices do not.
+//! The effects of two edits on a body are independent if the changes in counts caused by each alone
+//! add up to the change caused by both. Words are counted together with the preceding word, and
+//! array elements by their content, so that order matters but indices do not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -73,7 +73,7 @@ impl Features {
         }
     }
 
-    /// Subtracts other features.
+    /// Subtracts the counts of `other`.
     pub(super) fn minus(mut self, other: &Features) -> Features {
         for (feature, count) in &other.0 {
             *self.0.entry(*feature).or_default() -= count;
@@ -82,7 +82,7 @@ impl Features {
         self
     }
 
-    /// Adds other features.
+    /// Adds the counts of `other`.
     pub(super) fn plus(mut self, other: &Features) -> Features {
         for (feature, count) in &other.0 {
             *self.0.entry(*feature).or_default() += count;

@@ -18,14 +18,14 @@ pub struct Growth {
     pub tokens: i64,
     /// The number of bodies whose token count changes.
     pub bodies: usize,
-    /// `true` if all counts come from the tokenizers of the models; otherwise, some are estimates.
+    /// `true` if all counts come from the models' tokenizers; otherwise, some are estimates.
     pub is_tokenized: bool,
 }
 
 /// The wire format and the model of an agent's bodies.
 type Spoken = Option<(WireFormat, String)>;
 
-/// Returns the growth of differing bodies.
+/// Returns the change in the token counts of differing bodies.
 pub(super) fn of(
     changes: &[ChangedFile],
     newer: &Compiler,

@@ -82,8 +82,8 @@ impl Keys<'_> {
     }
 }
 
-/// Returns `true` if the content of a table is outside the table's own span, because it has a
-/// header or is made of dotted keys.
+/// Returns `true` if the content of a table is outside the table's own span, because the table has
+/// a header or consists of dotted keys.
 fn is_outside(node: &Node, table: &Table) -> bool {
     table
         .entries

@@ -1,4 +1,4 @@
-//! Finds the edits that changed each body, and proves it by compiling.
+//! Finds the edits that changed each body, and verifies them by compiling.
 //!
 //! Each edit is applied to the older side separately, and the bodies that it can reach are compiled
 //! again. If the separate effects on a body add up to the actual change, each edit is a separate
@@ -16,13 +16,13 @@ use crate::compile::{Compiler, Selection};
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
 
-/// Makes a compiler for some files, limited to the agents whose names the function accepts.
+/// Creates a compiler for some files, limited to the agents whose names the given function accepts.
 pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
-/// Edits that form one cause, because only all of them together have the effect.
+/// Edits that form one cause, because they have the effect only together.
 pub(super) type Cluster = BTreeSet<usize>;
 
-/// The bodies that a cluster changes: the new text of each, by the body's index.
+/// The new text of the bodies that a cluster changes, by the body's index.
 pub(super) type Claims = BTreeMap<usize, Option<String>>;
 
 /// The edits and bodies of a proof.
@@ -34,7 +34,8 @@ pub(super) struct Proof<'p> {
     /// The differing bodies.
     pub(super) bodies: &'p [ChangedFile],
     pub(super) names: &'p OlderNames,
-    /// The edits that break agents. The new bodies of these agents are made without them.
+    /// The edits that break agents. The new bodies of these agents are compiled without these
+    /// edits.
     pub(super) left_out: &'p BTreeMap<Arc<str>, Cluster>,
 }
 
@@ -233,7 +234,7 @@ struct State<'p> {
     clusters: Vec<Cluster>,
     /// The edits that can reach each body.
     candidates: Vec<BTreeSet<usize>>,
-    /// The bodies made with only some edits.
+    /// The bodies compiled with only some edits.
     made: HashMap<(Cluster, usize), Option<String>>,
 }
 
@@ -283,7 +284,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns the body made with only a cluster; `None` if the cluster cannot reach it.
+    /// Returns the body compiled with only a cluster; `None` if the cluster cannot reach it.
     fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
         let part = self.part(cluster, body);
         match part.is_empty() {
@@ -293,7 +294,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns the difference between a string and the body on the older side.
+    /// Returns the difference in features between a string and the body on the older side.
     fn difference(&self, body: usize, text: Option<&str>) -> Features {
         Features::of(text).minus(&Features::of(self.proof.bodies[body].old.as_deref()))
     }
@@ -359,7 +360,7 @@ impl State<'_> {
         self.unite(joined)
     }
 
-    /// Makes some bodies of the newer side, each time without one of the clusters that can reach
+    /// Compiles some bodies of the newer side, each time without one of the clusters that can reach
     /// them.
     fn without_each(
         &self,

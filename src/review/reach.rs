@@ -47,7 +47,7 @@ pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec
         .collect()
 }
 
-/// Returns the paths of an edit's files as prompts refer to them.
+/// Returns the paths of an edit's files, in the form in which prompts refer to files.
 fn asked(paths: &BTreeSet<&str>) -> Named {
     Named(paths.iter().map(|path| (*path).to_owned()).collect())
 }
@@ -61,7 +61,7 @@ struct Known {
     agents: Option<ByPath>,
     /// The contexts in each file.
     contexts: ByPath,
-    /// The agents whose prompts refer to files of each edit.
+    /// For each edit, the agents whose prompts refer to its files.
     prompts: Vec<BTreeSet<Arc<str>>>,
 }
 
@@ -82,7 +82,7 @@ fn is_below(path: &str, folder: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns the contexts in each file; the file name does not matter.
+/// Returns the contexts defined in each file, whatever the file's name.
 fn contexts_of_files(side: &Compiler) -> ByPath {
     let mut named = ByPath::new();
     for loaded in side.contexts() {

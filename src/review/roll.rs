@@ -31,7 +31,7 @@ pub struct Roll {
     pub renamed_contexts: Vec<Renamed>,
     /// Contexts whose file exists but can no longer be read.
     pub broken_contexts: Vec<Listed>,
-    /// Other bodies that exist on one side only: their agent and context exist on both.
+    /// Other bodies that exist on one side only, although their agent and context exist on both.
     pub bodies: Vec<ChangedFile>,
 }
 
@@ -39,11 +39,11 @@ pub struct Roll {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listed {
-    /// Its name.
+    /// The item's name.
     pub name: Arc<str>,
-    /// The file that defines it, or defined it.
+    /// The file that defines or defined the item.
     pub path: Arc<str>,
-    /// The number of bodies added or removed with it.
+    /// The number of bodies added or removed with the item.
     pub bodies: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Renamed {
     pub from: Arc<str>,
     /// The new name.
     pub to: Arc<str>,
-    /// The file that defines it.
+    /// The file that defines the agent or context.
     pub path: Arc<str>,
 }
 
@@ -119,8 +119,8 @@ impl OlderNames {
     }
 }
 
-/// Assigns removed golden files to the agents and contexts that have them now or, if these were
-/// removed, had them on the older side. Their paths show only the agent's folder.
+/// Assigns removed golden files to their agents and contexts, by the newer side's names. The path
+/// of a golden file contains only the agent's folder, from which the agent is determined.
 pub(super) fn named(
     drifts: &[ChangedFile],
     names: &OlderNames,
@@ -132,7 +132,7 @@ pub(super) fn named(
         let now = agents_newly.get(name).copied().unwrap_or(name);
         (slug(name), Arc::clone(now))
     });
-    // A folder that an agent has now belongs to that agent.
+    // If an agent on the newer side has the same folder, the folder belongs to that agent.
     let now = agents(newer).into_keys();
     let now = now.map(|name| (slug(name), Arc::clone(name)));
     let by_folder: BTreeMap<String, Arc<str>> = then.chain(now).collect();
@@ -156,8 +156,8 @@ fn by_older(olds: &BTreeMap<Arc<str>, Arc<str>>) -> BTreeMap<&Arc<str>, &Arc<str
     olds.iter().map(|(new, old)| (old, new)).collect()
 }
 
-/// Joins the removed golden files of renamed agents and contexts with the new ones in their place,
-/// and leaves out those that are equal.
+/// Joins the removed golden files of renamed agents and contexts with the new ones that replace
+/// them, and leaves out pairs that are equal.
 pub(super) fn joined(drifts: &[ChangedFile], names: &OlderNames) -> Vec<ChangedFile> {
     let (gone, mut joined): (Vec<ChangedFile>, Vec<ChangedFile>) =
         drifts.iter().cloned().partition(|file| file.new.is_none());
@@ -280,8 +280,8 @@ fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize
 }
 
 impl Roll {
-    /// Assigns bodies that exist on one side only to the agent or context that they were added or
-    /// removed with.
+    /// Assigns bodies that exist on one side only to the agent or context with which they were
+    /// added or removed.
     pub(super) fn of(
         files: &[ChangedFile],
         names: &OlderNames,
@@ -350,7 +350,8 @@ impl Roll {
         *self == Roll::default()
     }
 
-    /// Returns the class of the changes.
+    /// Returns the class of the most severe change; `None` if at most contexts without bodies were
+    /// added.
     pub(super) fn class(&self) -> Option<Class> {
         let gone = !self.gone_agents.is_empty()
             || !self.gone_contexts.is_empty()
@@ -394,12 +395,13 @@ fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Returns `true` if an agent is compared. Other agents have no files here.
+/// Returns `true` if an agent has compared bodies. Agents without any are missing from
+/// `counts_agents`.
 fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
     counts_agents.contains_key(&it.name)
 }
 
-/// Returns the path of the file that names an agent or a context now.
+/// Returns the path of the file that now defines an agent or a context; empty if there is none.
 fn path(name: &Arc<str>, now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
     now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
 }

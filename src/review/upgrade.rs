@@ -1,5 +1,5 @@
-//! The effect of another version of reqc on golden files. Bundled files are causes too, although
-//! their older text is not available.
+//! The effect of a different version of reqc on golden files. Bundled files are causes too,
+//! although their older text is not available.
 //!
 //! A golden file written by an older version differs for two reasons: the bundled files of this
 //! version, and the repository's own edits since then. The older side, compiled by this version,
@@ -24,8 +24,8 @@ pub struct AgainstGolden {
     pub altered_bundled: Vec<String>,
 }
 
-/// Drifts by their origin. A file with both origins is in both lists, with the respective part of
-/// its change.
+/// Drifts by their origin. A file with both origins is in both lists, each time with the
+/// corresponding part of its change.
 #[derive(Default)]
 pub(super) struct Parted {
     /// Changes caused by the repository's own edits.

@@ -30,7 +30,7 @@ use crate::resolve::ProfileId;
 use crate::tokens::TokenEstimate;
 use crate::unit::{Body, Plan};
 
-/// An agent of a repository, ready to make requests. Cheap to clone.
+/// An agent in a repository, ready to compile requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Agent {
     compiler: Arc<Compiler>,
@@ -80,7 +80,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Returns the estimated number of tokens of the request, by part.
+    /// Returns the estimated number of tokens in the request, by part.
     pub fn estimate(&self) -> TokenEstimate {
         TokenEstimate::of(self.body.value(), self.wire, &self.model)
     }
@@ -139,7 +139,7 @@ fn is_usual(tier: &Value) -> bool {
     )
 }
 
-/// A request of a session.
+/// A session's compiled request, and the data that the session keeps about it.
 pub(super) struct Made {
     pub(super) compiled: Compiled,
     /// The system prompt, for a chat.
@@ -345,7 +345,7 @@ impl Agent {
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
-    /// Estimates the number of tokens of the request for a conversation, by part.
+    /// Estimates the number of tokens in the request for a conversation, by part.
     ///
     /// # Errors
     ///
@@ -359,8 +359,8 @@ impl Agent {
 
     /// Returns the agent that compresses this agent's chats: the first agent in the roster
     /// `chat_compression` or, in a repository without that roster, the first agent with the tag
-    /// `compression` and the same provider instance. It uses this agent's model unless another is
-    /// specified.
+    /// `compression` and the same provider instance. It uses this agent's model unless the
+    /// repository specifies one for it.
     ///
     /// # Errors
     ///
@@ -567,8 +567,8 @@ impl Agent {
         })
     }
 
-    /// Returns the findings of schemas and rules for a request, each at the line that wrote the
-    /// value. No policy is applied.
+    /// Returns the findings that schemas and rules report for a request, each at the line that
+    /// wrote the value. No policy is applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self
             .compiler
@@ -742,7 +742,7 @@ impl Agent {
 }
 
 impl CompileError {
-    /// Converts this to the error of a request, with its message on one line.
+    /// Converts this into a request's error, with the message on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
         match &self {
             CompileError::NoModel(_) => {

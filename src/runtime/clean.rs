@@ -1,4 +1,4 @@
-//! Prepares answers of completion and refactoring agents for insertion into a file.
+//! Prepares the answers of completion and refactoring agents for insertion into a file.
 //!
 //! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
 //! indent it differently from the code that it replaces. Given an answer and the place where the

@@ -1,4 +1,5 @@
-//! Compression of a chat: which agent writes the summary, and the request size that triggers it.
+//! Settings for compressing a chat: the agent that writes the summary, and the request size that
+//! triggers compression.
 
 use std::sync::Arc;
 
@@ -9,21 +10,21 @@ use super::session::{BorrowedSession, Session, Summariser, WhenFull};
 use super::{Category, Error, Run};
 use crate::conversation::{Conversation, DEFAULT_PRIORITY, SystemLayer};
 
-/// The settings for compressing a chat. Another agent writes a summary in a one-shot session, and
-/// the chat continues with the summary in place of the summarised messages. See
+/// The settings for compressing a chat. A separate agent writes a summary in a one-shot session,
+/// and the chat continues with the summary in place of the summarised messages. See
 /// [`Session::compress`](super::Session::compress).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Compression {
     /// The pool that provides the agent's session. A session from this pool must not be compressed
-    /// by its own agent: if all of that agent's places were taken, the session would wait for
+    /// by its own agent: if all of that agent's sessions were in use, the session would wait for
     /// itself.
     pub pool: SessionPool,
-    /// The agent that writes the summary, for example [`Agent::compression_agent`] of the chat's
-    /// agent.
+    /// The agent that writes the summary, for example the [`Agent::compression_agent`] of the
+    /// chat's agent.
     pub agent: Agent,
-    /// The number of latest turns that are kept unchanged, 0 by default. A turn without a complete
-    /// answer is always kept.
+    /// The number of most recent turns that are kept unchanged, 0 by default. A turn without a
+    /// complete answer is always kept.
     pub keep_turns: usize,
     /// The text for the layer `compression` of the agent's system prompt, in addition to its own
     /// prompt.
@@ -48,7 +49,7 @@ impl Compression {
         }
     }
 
-    /// Sets the number of latest turns that are kept unchanged.
+    /// Sets the number of most recent turns that are kept unchanged.
     #[must_use]
     pub fn keeping(self, turns: usize) -> Compression {
         Compression {
@@ -160,9 +161,9 @@ impl AutoCompression {
 
 impl Session {
     /// Has an agent summarise the history, and continues with the summary in its place. The
-    /// returned run belongs to the other agent: its text is the summary, and its usage and cost are
-    /// added to those of this session. “Summaries” in `docs/sessions.md` describes which parts are
-    /// kept, how thinking, images, calls and items are treated, and what is logged.
+    /// returned run belongs to the summarising agent: its text is the summary, and its usage and
+    /// cost are added to those of this session. “Summaries” in `docs/sessions.md` describes which
+    /// parts are kept, how thinking, images, calls and items are treated, and what is logged.
     ///
     /// Fails with [`Category::Config`](super::Category::Config) if there is nothing to compress,
     /// and with the agent's error if its request fails. A failed or cancelled compression leaves

@@ -1,5 +1,5 @@
-//! Content that the host stores: a session contains only references, and the bytes are loaded when
-//! a request is made.
+//! Content that the host stores. A session contains only references, and the bytes are loaded when
+//! a request is compiled.
 //!
 //! Sessions stay small, and their requests can be reproduced byte for byte, because a reference
 //! contains the digest of the bytes. If a file is missing or has changed, the request fails before
@@ -147,7 +147,7 @@ fn unusable(reference: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the block for bytes of a media type; `None` for text that is not UTF-8.
+/// Returns the block for bytes with a given media type; `None` for text that is not UTF-8.
 fn block(content: &StoredContent, bytes: Vec<u8>) -> Option<Block> {
     let media_type = Arc::clone(&content.media_type);
     let title = content.reference.rsplit('/').next().map(Into::into);

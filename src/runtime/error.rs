@@ -1,10 +1,10 @@
-//! The errors of sending a request, and a provider's metadata about its response.
+//! Errors in sending a request, and a provider's metadata about its response.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An error of a request.
+/// The error of a failed request.
 ///
 /// If `main` returns this error, its [`Display`](fmt::Display) form is printed, because the `Debug`
 /// form is the same. `{:#?}` prints the fields.
@@ -54,9 +54,10 @@ pub enum Category {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
-    /// The provider's ID of the request, from the headers or the error, which its support needs.
+    /// The provider's ID for the request, from the headers or the error. The provider's support
+    /// needs it.
     pub request_id: Option<Arc<str>>,
-    /// The provider's ID of the answer.
+    /// The provider's ID for the answer.
     pub response_id: Option<Arc<str>>,
     /// The model that produced the answer, which may differ from the requested one.
     pub model: Option<Arc<str>>,
@@ -74,7 +75,7 @@ impl ResponseInfo {
 }
 
 impl Category {
-    /// Returns the stable lower-case name.
+    /// Returns the category's stable lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Category::Config => "config",
@@ -123,7 +124,7 @@ impl Error {
         self
     }
 
-    /// Returns the provider's ID of the request, which its support needs.
+    /// Returns the provider's ID for the request, which its support needs.
     pub fn request_id(&self) -> Option<&str> {
         self.response.as_ref()?.request_id.as_deref()
     }

@@ -56,7 +56,7 @@ pub enum Event {
         /// The tool's name.
         name: Arc<str>,
     },
-    /// A piece of the JSON text of a call's arguments.
+    /// A piece of the JSON text that contains a call's arguments.
     ToolCallArguments {
         /// The call's ID.
         id: Arc<str>,
@@ -134,7 +134,7 @@ pub enum Event {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The provider's category of refused content, such as `cyber` or `SAFETY`.
+    /// The provider's category for the refused content, such as `cyber` or `SAFETY`.
     pub category: Option<String>,
     /// The provider's explanation for users.
     pub explanation: Option<String>,
@@ -174,7 +174,7 @@ pub enum StopReason {
     Other(String),
 }
 
-/// A complete tool call of an answer.
+/// A complete tool call in an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// The call's ID.
@@ -209,7 +209,7 @@ pub struct Answer {
 }
 
 impl StopReason {
-    /// Returns the stable name.
+    /// Returns the stable name of the reason.
     pub fn name(&self) -> &str {
         match self {
             StopReason::EndTurn => "end_turn",

@@ -240,7 +240,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Emits the decoded events. Before the first ones, emits the start of the answer.
+    /// Emits the decoded events. Emits the start of the answer before the first of them.
     fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
         let Incoming {
             info,

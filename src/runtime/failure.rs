@@ -1,4 +1,4 @@
-//! Parses provider errors of all known forms, from HTTP responses and from streams.
+//! Parses all known forms of provider errors, from HTTP responses and from streams.
 //!
 //! Input: a status and a body, or a JSON value from a stream. Output: an [`Error`] with a message
 //! of our own, and the provider's message as its detail.
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{Category, Error, ResponseInfo};
 
-/// The maximum number of characters of a provider's message that are kept.
+/// The maximum number of characters kept from a provider's message.
 const LONGEST: usize = 300;
 
 /// Google's code for an invalid key.
@@ -51,7 +51,7 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
 
-/// Returns the IDs in an error: `request_id` of Anthropic and `DashScope`, and `requestId` in
+/// Returns the IDs in an error: `request_id` from Anthropic and `DashScope`, and `requestId` from
 /// Google's details.
 fn named(value: &Value) -> ResponseInfo {
     if let Value::Array(values) = value {
@@ -73,7 +73,7 @@ fn named(value: &Value) -> ResponseInfo {
     }
 }
 
-/// Returns the ID of a `google.rpc.RequestInfo` in the details of an error.
+/// Returns the ID from a `google.rpc.RequestInfo` in an error's details.
 fn google_id(value: &Value) -> Option<Arc<str>> {
     let details = value.pointer("/error/details")?.as_array()?;
     details
@@ -82,8 +82,7 @@ fn google_id(value: &Value) -> Option<Arc<str>> {
         .find_map(id)
 }
 
-/// Returns the delay that Google asks for, from a `google.rpc.RetryInfo` in the details of an
-/// error.
+/// Returns the delay that Google asks for, from a `google.rpc.RetryInfo` in an error's details.
 pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
     let value = parse(body)?;
     let error = value.get(0).unwrap_or(&value);
@@ -652,7 +651,7 @@ fn parse(body: &[u8]) -> Option<Value> {
         .or_else(|| serde_json::from_str(event_data(&text)?).ok())
 }
 
-/// Returns the data of the first event of a stream.
+/// Returns the data of the first event in a stream.
 fn event_data(stream: &str) -> Option<&str> {
     stream.lines().find_map(|line| {
         line.strip_prefix("data:")
@@ -728,7 +727,7 @@ mod tests {
 
     #[test]
     fn ids_as_long_as_those_of_proxies_are_told() {
-        // LiteLLM's IDs of Responses have more than 400 characters.
+        // LiteLLM's IDs for Responses have more than 400 characters.
         assert!(id(&"r".repeat(421)).is_some());
         assert!(id(&"r".repeat(2_000)).is_none());
     }

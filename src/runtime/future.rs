@@ -1,4 +1,4 @@
-//! The futures of traits that hosts implement.
+//! The future type for traits that hosts implement.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -7,8 +7,8 @@ use serde_json::Value;
 pub use super::future::BoxFuture;
 use super::{Event, ToolCall};
 
-/// A host's hooks into the work of an agent. The default of every method changes nothing.
-/// [`before_tool`] turns a closure into hooks.
+/// A host's hooks into an agent's work. By default, the methods change nothing. [`before_tool`]
+/// turns a closure into hooks.
 pub trait Hooks: Send + Sync {
     /// Called before a request is sent. May stop the request, which then finishes with the given
     /// reason. `round` is counted from 1.
@@ -17,8 +17,8 @@ pub trait Hooks: Send + Sync {
         Box::pin(async { RoundDecision::Go })
     }
 
-    /// Called before a tool runs. All calls of an answer are passed in order, before any of them
-    /// runs.
+    /// Called before a tool runs. All calls in an answer are passed in order, before any of their
+    /// tools runs.
     fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         let _ = call;
         Box::pin(async { ToolDecision::Run })

@@ -9,13 +9,13 @@ use crate::conversation::Image;
 /// OpenAI and Gemini up to 20 MB per request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
-/// Returns `true` if the source of an image is a URL that providers download themselves.
+/// Returns `true` if an image's source is a URL that providers download themselves.
 pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Returns `true` if the source of an image is a URL that providers do not download. Check first
-/// that there is no file with this name, because file names may contain colons.
+/// Returns `true` if an image's source is a URL that providers do not download. Check first that
+/// there is no file with this name, because file names may contain colons.
 pub fn is_other_url(source: &str) -> bool {
     source.starts_with("data:")
         || source

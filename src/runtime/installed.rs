@@ -1,5 +1,5 @@
-//! Lists the models that a server offers: OpenAI and compatible servers, Anthropic, Gemini,
-//! Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
+//! Lists the models that a server offers. Supported are OpenAI and compatible servers, Anthropic,
+//! Gemini, Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
 //!
 //! Input: a provider instance. Output: [`InstalledModel`]s, each with the families that it belongs
 //! to. The list is requested in the same way as an answer: with the same key in the same header,
@@ -32,7 +32,7 @@ use crate::repo::{Family, Instance, ModelName};
 pub struct InstalledModel {
     /// The model's name in requests.
     pub id: Arc<str>,
-    /// The display name, if the server has one.
+    /// The display name, if the server reports one.
     pub title: Option<Arc<str>>,
     /// The maximum number of tokens in a request and its answer together, if the server reports it.
     pub context_window: Option<u64>,
@@ -215,7 +215,7 @@ impl ModelList {
     }
 
     fn models(&self, list: &Value, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
-        // llama.cpp sends both, but only `data` contains details of a model.
+        // llama.cpp sends both, but only `data` contains details about a model.
         let entries = ["data", "models"]
             .iter()
             .find_map(|name| list.get(*name)?.as_array());
@@ -331,8 +331,8 @@ impl Outgoing for ModelList {
     }
 }
 
-/// The members that contain a model's context window: of OpenRouter and Mistral, vLLM, Anthropic,
-/// Gemini, llama.cpp (as started and as trained), LM Studio.
+/// The members that contain a model's context window, in the lists of OpenRouter and Mistral, vLLM,
+/// Anthropic, Gemini, llama.cpp (as started and as trained), and LM Studio.
 const WINDOWS: [&str; 8] = [
     "/context_length",
     "/max_context_length",

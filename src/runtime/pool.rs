@@ -43,8 +43,8 @@ struct Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// The maximum number of sessions of one agent that are in use at the same time, 4 by default;
-    /// 0 is treated as 1.
+    /// The maximum number of sessions that one agent has in use at the same time, 4 by default; 0
+    /// is treated as 1.
     pub sessions: usize,
     /// The maximum number of agents whose idle sessions are kept, 32 by default. Agents with
     /// sessions in use are never removed.
@@ -61,7 +61,7 @@ impl Default for PoolOptions {
 }
 
 impl PoolOptions {
-    /// Sets the maximum number of sessions of one agent in use at the same time.
+    /// Sets the maximum number of sessions that one agent has in use at the same time.
     #[must_use]
     pub fn with_sessions(self, sessions: usize) -> PoolOptions {
         PoolOptions { sessions, ..self }
@@ -163,7 +163,7 @@ impl SessionPool {
         })
     }
 
-    /// Returns the number of idle sessions of an agent.
+    /// Returns the number of an agent's idle sessions.
     pub fn idle(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
@@ -172,7 +172,7 @@ impl SessionPool {
 }
 
 impl Shared {
-    /// Returns the sessions of an agent, and makes it the most recently used agent.
+    /// Returns an agent's sessions, and marks the agent as the most recently used one.
     fn stock(&self, agent: &Agent) -> Arc<Stock> {
         let mut stocks = lock(&self.stocks);
         let known = stocks.iter().position(|stock| stock.agent.is_same(agent));

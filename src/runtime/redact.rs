@@ -54,12 +54,12 @@ struct Spelling {
     is_base64: bool,
 }
 
-/// The result of a search at an offset of a string.
+/// The result of a search at an offset in a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// A key that ends at this offset.
     Key(usize),
-    /// The text ends with the first characters of a key; this is their number.
+    /// The text ends with this number of a key's first characters.
     Start(usize),
     Nothing,
 }

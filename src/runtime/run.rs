@@ -1,4 +1,4 @@
-//! The handle of a running request.
+//! A handle to a running request.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -45,7 +45,7 @@ impl Run {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
-    /// Waits for the outcome, discarding the events.
+    /// Waits for the outcome, and discards the events.
     pub async fn outcome(self) -> Outcome {
         self.outcome_with(drop).await
     }
@@ -71,7 +71,7 @@ impl Run {
         }
     }
 
-    /// Waits for the end, and returns the text of the answer with the outcome.
+    /// Waits for the request to end, and returns the text of the answer with the outcome.
     pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
         let outcome = self
@@ -84,7 +84,8 @@ impl Run {
         TextAnswer { text, outcome }
     }
 
-    /// Waits for the end, and returns the text of the answer. See [`TextAnswer::into_text`].
+    /// Waits for the request to end, and returns the text of the answer. See
+    /// [`TextAnswer::into_text`].
     ///
     /// # Errors
     ///
@@ -93,7 +94,7 @@ impl Run {
         self.answer().await.into_text()
     }
 
-    /// Waits for the end, and returns the answer as a value of a Rust type. See
+    /// Waits for the request to end, and returns the answer as a value of a Rust type. See
     /// [`TextAnswer::parse`].
     ///
     /// # Errors
@@ -245,7 +246,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Returns the next event; `None` after the last.
+    /// Returns the next event; `None` after the last one.
     fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         match self.events.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
@@ -348,7 +349,7 @@ impl Drop for Emitter {
     }
 }
 
-/// Starts a request. `run` receives the emitter of its events.
+/// Starts a request. `run` receives the emitter for the request's events.
 pub(super) fn start<F>(
     hooks: Arc<dyn Hooks>,
     cancel: CancellationToken,

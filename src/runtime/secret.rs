@@ -35,7 +35,7 @@ pub enum SecretError {
 }
 
 impl SecretError {
-    /// Returns the phrase.
+    /// Returns the phrase that describes the error.
     pub fn message(&self) -> &str {
         match self {
             SecretError::Missing(message) | SecretError::Unreadable(message) => message,

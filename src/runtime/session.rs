@@ -1,4 +1,4 @@
-//! A session: a growing conversation, and the requests for it.
+//! A session, which is a growing conversation together with the requests for it.
 //!
 //! A change is written to the journal before it takes effect. A request that fails before its
 //! answer begins leaves the history unchanged. The system prompt and tools of the first request are
@@ -168,8 +168,8 @@ impl Session {
         &self.shared.agent
     }
 
-    /// Replaces the history with a summary written by another agent. The returned run is that
-    /// agent's.
+    /// Replaces the history with a summary written by a separate agent. The returned run belongs to
+    /// that agent.
     pub(super) fn summarise(&self, summariser: Arc<dyn Summariser>) -> Run {
         self.start(Start::Summarise(summariser), self.plain())
     }
@@ -180,7 +180,7 @@ impl Session {
         *lock(&self.shared.when_full) = when_full;
     }
 
-    /// Estimates the number of tokens of the next request, by part, corrected by the token counts
+    /// Estimates the number of tokens in the next request, by part, corrected by the token counts
     /// of this session's answers. Takes as long as compiling the body.
     ///
     /// # Errors
@@ -284,8 +284,8 @@ impl Session {
 
     /// Adds a typed item, whose exact text is logged before the model sees it. During a request,
     /// the item waits until the tools of a round have returned or the request has ended, and until
-    /// all calls of the model have results. The current request, or else the next one, reports the
-    /// item with [`Event::Item`](super::Event::Item).
+    /// all of the model's calls have results. The current request, or else the next one, reports
+    /// the item with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
@@ -349,7 +349,8 @@ impl Session {
         self.shared.state().seed_usage(usage);
     }
 
-    /// Returns the findings of schemas and rules for the next request. No policy is applied.
+    /// Returns the findings that schemas and rules report for the next request. No policy is
+    /// applied.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let conversation = self.shared.state().to_ask().conversation;
         self.shared.agent.findings(conversation)
@@ -362,7 +363,7 @@ impl Session {
 }
 
 impl AgentLoop {
-    /// Sets the limit of rounds; 0 means no limit.
+    /// Sets the round limit; 0 means no limit.
     #[must_use]
     pub fn with_limit(self, limit: u32) -> AgentLoop {
         AgentLoop { limit, ..self }

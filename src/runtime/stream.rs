@@ -33,11 +33,11 @@ use shape::Shape;
 /// The maximum sizes of an answer and its parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One line of a stream.
+    /// The maximum size of one line in a stream.
     pub line: usize,
-    /// One event of a stream, or one whole answer.
+    /// The maximum size of one event in a stream, or of an answer that is a single JSON value.
     pub event: usize,
-    /// The whole answer, as transmitted.
+    /// The maximum size of a whole answer, as transmitted.
     pub answer: usize,
 }
 
@@ -155,8 +155,8 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// Returns an error if the answer is broken, that is, if the provider reported an error, sent
-    /// another format, or sent too much. After an error, do not push more bytes;
+    /// Returns an error if the answer is broken, that is, if the provider reported an error, sent a
+    /// different format, or sent too much. After an error, do not push more bytes;
     /// [`Decoder::into_answer`] returns the content before the error.
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
         if let Some(outcome) = &self.outcome {

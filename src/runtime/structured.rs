@@ -1,4 +1,4 @@
-//! Parses structured answers as a value of a Rust type, or reports where they do not conform.
+//! Parses a structured answer as a value of a Rust type, or reports where it does not conform.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

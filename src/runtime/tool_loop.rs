@@ -68,7 +68,7 @@ impl ToolLoop {
     ///
     /// # Errors
     ///
-    /// Returns an error if the limit of rounds is reached, the request is closed, or results are
+    /// Returns an error if the round limit is reached, the request is closed, or results are
     /// missing.
     pub fn answered(&mut self, id: RequestId, calls: Vec<ToolCall>) -> Result<Next, Error> {
         let request = self.request(id)?;

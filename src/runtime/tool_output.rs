@@ -97,5 +97,5 @@ impl ToolOutput {
     }
 }
 
-/// The text of a tool that was cancelled.
+/// The output text of a cancelled tool.
 const CANCELLED: &str = "the tool was cancelled";

@@ -111,8 +111,8 @@ impl From<Error> for Refused {
 }
 
 impl Refused {
-    /// Returns the error of a server that was idle for too long. It is not retried, because another
-    /// attempt would take as long.
+    /// Returns the error for a server that was idle for too long. It is not retried, because
+    /// another attempt would take as long.
     fn after_silence(error: Error) -> Refused {
         Refused {
             again: false,
@@ -377,7 +377,7 @@ fn illegal(header: &Header) -> Error {
     config(format!("`{}` is not a valid header", header.name))
 }
 
-/// The name of this program in requests, unless the agent sets another.
+/// The name of this program in requests, unless the agent sets a different one.
 const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 
 /// Returns the media type of an answer.
@@ -490,7 +490,7 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
         HttpErrorKind::Broken => format!("the connection to {place} was lost before an answer"),
     };
     // A port on this machine accepts a connection at once. Silence after that means that the server
-    // expects another protocol.
+    // expects a different protocol.
     let is_stuck =
         error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
     let told = Error::new(Category::Network, message);
@@ -560,8 +560,8 @@ fn tls_problem(error: &HttpError) -> Option<&rustls::Error> {
     std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
-/// Returns the TLS error in an error. Also searches inside I/O errors, which do not expose their
-/// content as their source.
+/// Returns the TLS error that an error is or contains. Also searches inside I/O errors, which do
+/// not expose their content as their source.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     error
         .downcast_ref()

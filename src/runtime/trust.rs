@@ -1,10 +1,10 @@
 //! Trust: the actions of a repository that only a user can permit.
 //!
 //! A repository determines which server receives a request, which key is sent along, and which
-//! programs a model may run. In an untrusted repository, its author makes these decisions. Each is
-//! a [`Grant`], which states exactly what would happen. A [`TrustStore`] records the grants that a
-//! user has permitted, under a fingerprint of the grant and the repository's root. If the content
-//! of a grant changes, its fingerprint changes too, and the user is asked again.
+//! programs a model may run. In an untrusted repository, its author makes these decisions. Each of
+//! them is a [`Grant`], which describes exactly what would happen. A [`TrustStore`] records the
+//! grants that a user has permitted, under a fingerprint of the grant and the repository's root. If
+//! the content of a grant changes, its fingerprint changes too, and the user is asked again.
 //!
 //! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do not check
 //! trust: a host that opens other people's repositories must do so before it uses them.
@@ -26,7 +26,7 @@ use crate::unit::Plan;
 use crate::world::{AccessError, MemoryWorld, World};
 
 /// One permission that a repository asks for. Its [`Display`](fmt::Display) form is one line that
-/// states what would happen.
+/// describes what would happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Sending requests to a server, with a key if there is one.
@@ -48,13 +48,13 @@ pub enum Grant {
         asker: Asker,
         /// The program's file, or its name if no file was found.
         program: String,
-        /// Its arguments.
+        /// The program's arguments.
         arguments: Vec<Arc<str>>,
         /// The working directory.
         folder: String,
-        /// The environment variables that it inherits.
+        /// The environment variables that the program inherits.
         environment: Vec<Arc<str>>,
-        /// The repository's files that the command line names, each with its SHA-256.
+        /// The repository files named on the command line, each with its SHA-256.
         files: Vec<(String, String)>,
     },
 }

@@ -1,5 +1,5 @@
-//! The only place where the content of files is read. Only regular files are read, up to a limit.
-//! The exception is a file that the caller's shell has opened, which is read like standard input.
+//! Reads the content of files; nothing else does. Only regular files are read, up to a limit. The
+//! exception is a file that the caller's shell has opened, which is read like standard input.
 //!
 //! A pipe waits for its other end, a device may have no end, and a sparse file can claim any size.
 //! Therefore, all of them are detected before the first byte is read.
@@ -35,7 +35,7 @@ pub(super) fn open_descriptor(path: &Path) -> Result<File, ReadError> {
     }
 }
 
-/// Opens a path that was a regular file at the time of the check.
+/// Opens a path that was a regular file when it was checked.
 fn unchecked(path: &Path) -> Result<File, ReadError> {
     // Check the type first, because opening a device can have side effects. If the file is replaced
     // in between, opening it does not block.
@@ -103,7 +103,7 @@ pub(super) fn non_blocking() -> i32 {
         .cast_signed()
 }
 
-/// Returns the flags of [`non_blocking`], and one that makes opening a link fail, for a path whose
+/// Returns the flags of [`non_blocking`], plus one that makes opening a link fail, for a path whose
 /// links have been resolved.
 #[cfg(unix)]
 pub(super) fn unlinked() -> i32 {

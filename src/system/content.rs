@@ -8,7 +8,7 @@ use crate::runtime::content::{ContentLoader, MAX_BYTES, stored};
 use crate::runtime::{Category, Error};
 use crate::world::{AccessError, World};
 
-/// Files below a folder, identified by relative paths with `/`. No path leads out of the folder,
+/// Files below a folder, identified by relative paths with `/`. No path reaches outside the folder,
 /// not even through links. Hidden files and private keys are not read.
 pub struct FolderContent(Disk);
 

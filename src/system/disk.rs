@@ -1,6 +1,6 @@
 //! A folder on disk that can be read and written.
 //!
-//! Nothing outside the folder is ever read or written. Reading follows links, unless they lead
+//! Nothing outside the folder is ever read or written. Reading follows links, unless they point
 //! outside or to hidden files; writing follows no links.
 
 mod held;
@@ -114,7 +114,7 @@ impl Disk {
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
             Ok(real) if !real.starts_with(&self.root) => return Err(ReadError::Outside),
-            // After a lossy conversion to text, it could equal the name of another file.
+            // After a lossy conversion to text, the path could equal the name of a different file.
             Ok(real) if no_text(&self.root, &real) => return Err(not_utf8()),
             Ok(real) => relative(&self.root, &real),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
@@ -131,7 +131,8 @@ impl Disk {
         }
     }
 
-    /// Returns why a file does not exist, if one of the links in its path leads outside or nowhere.
+    /// Returns why a file does not exist, if a link in its path is broken or points outside the
+    /// folder.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
         let mut folders = place
             .ancestors()
@@ -159,7 +160,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Returns `true` if the part of a path below a folder is not valid Unicode.
+/// Returns `true` if the part of a path below `root` is not valid Unicode.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }

@@ -28,7 +28,7 @@ pub struct GitRevision;
 
 impl GitRevision {
     /// Returns the content of `root` at revision `rev`: the folders and root files of an agent
-    /// repository. `root` is a git work tree or a folder in one. Links that do not lead outside
+    /// repository. `root` is a git work tree or a folder in one. Links that do not point outside
     /// `root` are followed; others are omitted.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ pub struct OpenedJournal {
 
 impl JournalFile {
     /// Creates a journal. Overwrites an existing file only if it is empty, or contains only part of
-    /// the first line of a session.
+    /// a session's first line.
     ///
     /// # Errors
     ///

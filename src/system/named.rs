@@ -37,7 +37,7 @@ pub(crate) fn is_input(path: &Path) -> bool {
         || descriptor(path) == Some(0)
 }
 
-/// Returns the number of the descriptor that a path names.
+/// Returns the number of the descriptor at a path such as `/dev/fd/63`.
 fn descriptor(path: &Path) -> Option<u32> {
     let name = ["/dev/fd", "/proc/self/fd"]
         .into_iter()

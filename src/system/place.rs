@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 40;
 /// Returns the path of a file to write, with `..` and links resolved. The last parts of the path
 /// need not exist.
 ///
-/// A link inside a repository is rejected, even if one of the user's links leads to it, because a
+/// A link inside a repository is rejected, even if one of the user's links points to it, because a
 /// repository must not decide where files are written. Other links belong to the system or the
 /// user. Paths inside a `.git` are rejected, too. `root` is treated as a repository even if it is
 /// not marked as one.
@@ -178,7 +178,7 @@ mod tests {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
         assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
-        // A link of the user that leads to one in the repository, and circular links.
+        // A user's link that points to one in the repository, and circular links.
         link("repo/build", "own");
         link("repo", "repository");
         link("around", "about");

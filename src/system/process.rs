@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The time that a supervisor has to end all processes.
 const SUPERVISOR_GRACE: Duration = Duration::from_secs(3);
 
-/// Runs programs of this machine, in a folder or below it.
+/// Runs programs on this machine, in a folder or below it.
 #[derive(Debug, Clone)]
 pub struct SystemProcesses {
     folder: PathBuf,

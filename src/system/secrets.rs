@@ -26,8 +26,7 @@ impl SystemSecrets {
         SystemSecrets { root: root.into() }
     }
 
-    /// Returns a warning about a key that other users of the machine can read; `None` if there is
-    /// none.
+    /// Returns a warning if other users of the machine can read a key; otherwise `None`.
     pub fn remark(&self, reference: &SecretRef) -> Option<String> {
         let SecretRef::File(path) = reference else {
             return None;
@@ -37,8 +36,8 @@ impl SystemSecrets {
             .then(|| format!("every user of this machine can read `{}`", path.display()))
     }
 
-    /// Returns the file of a reference, with links resolved; `None` if the reference does not name
-    /// a file.
+    /// Returns the file to which a reference refers, with links resolved; `None` if the reference
+    /// does not name a file.
     pub fn file_of(&self, reference: &SecretRef) -> Option<PathBuf> {
         let SecretRef::File(path) = reference else {
             return None;

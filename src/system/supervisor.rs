@@ -32,8 +32,8 @@ pub(super) const SERVER_ROLE: &str = "--supervise-server";
 /// The time that a server has to exit by itself after its standard input was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The time in which the remaining processes must end. Otherwise, processes that start others
-/// faster than they are killed would never end.
+/// The time in which the remaining processes must end. Without this limit, processes that start
+/// others faster than they are killed would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The exit status that shells return for a program that cannot be started.

@@ -1,5 +1,5 @@
-//! A `tools.toml` on disk: its definitions, the permissions that it requires, and its tools while
-//! its servers run.
+//! A `tools.toml` on disk, with its definitions, the permissions that it requires, and its tools
+//! while its servers run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::runtime::{Category, Error, Transport};
 use crate::source::Sources;
 use crate::world::{AccessError, World};
 
-/// A `tools.toml` that was read, and whose servers are not started.
+/// A `tools.toml` that has been read, but whose servers have not been started.
 #[non_exhaustive]
 pub struct OpenedTools {
     /// The definitions that have no mistakes.

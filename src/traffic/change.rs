@@ -34,7 +34,7 @@ impl Changed {
 
 impl Break {
     /// Returns `true` if this break and a change are of the same kind and at the same location.
-    /// Changes of messages are compared without their locations, because messages move as the
+    /// Changes in messages are compared without their locations, because messages move as the
     /// history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
@@ -143,7 +143,7 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     within(first_old, sent, shared, change)
 }
 
-/// Determines the first difference within a piece that both requests contain.
+/// Determines the first difference within a piece that exists in both requests.
 fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
     let now = &sent.pieces[at];
     if was.loose == now.loose {
@@ -246,8 +246,8 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of a value that changes by itself: a date or time, or an ID. `None` for other
-/// values.
+/// Returns the kind of a value that changes by itself, which is a date or time, or an ID; `None`
+/// for other values.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
     if around.iter().all(Around::is_time) {
@@ -325,8 +325,8 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Returns `true` if two requests were probably made by the same agent, because parts of their
-/// tools or system prompts are identical.
+/// Returns `true` if the same agent probably sent both requests, because parts of their tools or
+/// system prompts are identical.
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
@@ -361,7 +361,7 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     }
 }
 
-/// The number of tokens that a tool or a part of a prompt needs to identify an agent.
+/// The minimum number of tokens that a tool or a part of a prompt must have to identify an agent.
 const LEAST_TOKENS: u64 = 8;
 
 /// Returns `true` if two requests have the same system prompt, however short it is.

@@ -21,21 +21,21 @@ const MOST_BREAKS: usize = 50;
 /// The maximum number of points in a timeline.
 const MOST_POINTS: usize = 200;
 
-/// The maximum number of messages that are reported as adding the most.
+/// The maximum number of messages reported as the largest additions.
 const MOST_STEPS: usize = 5;
 
 /// The maximum number of models, summaries, and losses of thinking that are reported.
 const MOST_OTHERS: usize = 50;
 
-/// The maximum number of poisoned messages that are reported, with those of one cause counted as
+/// The maximum number of poisoned messages that are reported. Messages with the same cause count as
 /// one.
 const MOST_POISON: usize = 20;
 
 /// The maximum number of poisoned messages that are collected.
 const MOST_COLLECTED: usize = 500;
 
-/// The minimum length of a prefix that servers cache, in tokens, if that of the model is unknown.
-/// Source: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
+/// The minimum length of a prefix that servers cache, in tokens, if the model's own minimum is
+/// unknown. Source: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
 /// <https://platform.openai.com/docs/guides/prompt-caching>.
 const SHORTEST_CACHED: u64 = 1024;
 
@@ -64,11 +64,11 @@ pub(super) struct Conversation {
     answered: usize,
     /// The number of requests per point in the timeline.
     stride: usize,
-    /// The totals of the last requests, from which the pace is computed.
+    /// The totals of the most recent requests, from which the pace is computed.
     totals: Vec<Total>,
-    /// The locations of the requests, if their poisoned messages are found at the end.
+    /// The locations of the requests, kept if poisoned messages are found only at the end.
     places: Vec<Place>,
-    /// The time of its last use, according to a counter.
+    /// The time of the conversation's last use, as the value of a counter.
     pub(super) used: u64,
 }
 
@@ -404,7 +404,7 @@ impl Conversation {
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Returns the loss caused by a change of the prefix, which is everything after the change. If
+    /// Returns the loss caused by a change in the prefix, which is everything after the change. If
     /// nothing is lost, also returns the reason.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
@@ -447,7 +447,7 @@ impl Conversation {
         }
     }
 
-    /// Records a change of the prefix.
+    /// Records a change in the prefix.
     fn broken(&mut self, sent: &Sent, shared: usize) {
         let is_tail = shared + 1 == self.pieces.len() && shared >= fixed(&self.pieces);
         if is_tail {
@@ -556,7 +556,7 @@ impl Conversation {
         }
     }
 
-    /// Finds thinking that was dropped, sent to another model, or separated from the content to
+    /// Finds thinking that was dropped, sent to a different model, or separated from the content to
     /// which it is bound.
     fn look_for_thinking(
         &mut self,
@@ -625,7 +625,7 @@ impl Conversation {
     fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
         let number = self.story.requests;
         if self.answered == number {
-            // The provider accepted them, and a recording outranks a rule.
+            // The provider accepted these messages, and a recording outranks a rule.
             flaws.iter().take(MOST_COLLECTED).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
@@ -697,9 +697,10 @@ impl Conversation {
         }
     }
 
-    /// Ends the story.
+    /// Ends the conversation, and returns its story.
     pub(super) fn end(mut self) -> Story {
-        // A flaw in only one request has poisoned nothing.
+        // A flaw has poisoned nothing if only one request contained it and later ones did not, or
+        // if the provider accepted the message.
         let taken: Vec<usize> = self
             .poisoned
             .iter()
@@ -737,7 +738,7 @@ impl Conversation {
 /// The size of a request, in tokens.
 struct Total {
     estimated: u64,
-    /// The provider's count, if the log has it.
+    /// The provider's count, if the log contains it.
     counted: Option<u64>,
 }
 
@@ -790,7 +791,7 @@ pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     links
 }
 
-/// A prediction of what is read from the cache.
+/// A prediction of the number of tokens that the provider reads from its cache.
 #[derive(Debug, Clone, Copy, Default)]
 struct Prediction {
     /// The number of tokens that are read from the cache.
@@ -800,7 +801,7 @@ struct Prediction {
     is_hour: bool,
 }
 
-/// The number of last requests from which the pace is computed.
+/// The number of most recent requests from which the pace is computed.
 const PACE: usize = 10;
 
 /// Returns the pace, which is the average number of tokens that a request adds; `None` if there are
@@ -859,7 +860,7 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 const HOUR: u64 = 3600;
 
 /// Returns the maximum lifetime of cache entries on a server in seconds, or a day if none is
-/// published. Source: the pages at `SHORTEST_CACHED`.
+/// published. Source: the pages listed for `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire.has_cache_breakpoints() {
         return if is_hour { HOUR } else { HOUR / 12 };

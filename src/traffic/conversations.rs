@@ -69,7 +69,7 @@ pub(super) struct Conversations {
     by_beginning: Fast<u64, Vec<usize>>,
     /// Open conversations, by the fingerprint of a single message.
     by_message: Fast<(WireFormat, u64), Vec<usize>>,
-    /// The conversations of transcripts, by transcript.
+    /// The index of each transcript's conversation.
     threads: HashMap<u64, usize>,
     done: Vec<(usize, Story)>,
     begun: usize,
@@ -211,7 +211,7 @@ impl Conversations {
     }
 
     /// Registers a conversation under the messages of its last request, instead of those of the
-    /// request before.
+    /// previous request.
     fn register(&mut self, id: usize, open: &Conversation, before: &Before) {
         if !open.story.has_bodies {
             return;
@@ -260,8 +260,8 @@ impl Conversations {
         self.by_messages(sent)
     }
 
-    /// Returns the rank of a conversation. The best are those that the request only extends,
-    /// followed by those that it can continue, followed by the most recently used.
+    /// Returns the rank of a conversation. Conversations that the request only extends rank
+    /// highest, followed by those that it can continue, followed by the most recently used.
     fn nearness(&self, id: usize, sent: &Sent) -> (bool, bool, u64) {
         let open = &self.open[&id];
         let shared = shared_messages(open, sent);
@@ -275,8 +275,9 @@ impl Conversations {
             .is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds the conversation whose messages in common with a request have the largest total size.
-    /// They must make up at least half of the smaller history; after a summary, any size is enough.
+    /// Finds the conversation that has the most content in common with a request, measured by the
+    /// total size of the shared messages. These messages must make up at least half of the smaller
+    /// history; after a summary, any size is enough.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
         for piece in sent
@@ -366,7 +367,7 @@ impl Conversations {
     }
 }
 
-/// Returns `true` if a request only asks another model the same question: the part in common
+/// Returns `true` if a request only asks a different model the same question: the part in common
 /// contains no answer, and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);
@@ -393,8 +394,8 @@ fn forget<K: std::hash::Hash + Eq>(index: &mut Fast<K, Vec<usize>>, key: &K, id:
     }
 }
 
-/// Returns the number of messages at the beginning that a request and a conversation have in
-/// common.
+/// Returns the number of messages that a request and a conversation have in common at the
+/// beginning.
 fn shared_messages(open: &Conversation, sent: &Sent) -> usize {
     common(&open.pieces[fixed(&open.pieces)..], sent.history())
 }

@@ -59,8 +59,7 @@ pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged>
         .collect()
 }
 
-/// Splits a document into elements of lists, entries of captures, interactions of cassettes, and
-/// spans.
+/// Splits a document into list elements, capture entries, cassette interactions, and spans.
 fn split(document: Value, units: &mut Vec<Unit>) {
     match document {
         Value::Array(elements) => elements
@@ -139,8 +138,8 @@ fn object(members: Map<String, Value>) -> Unit {
     plain(Value::Object(members), "bodies")
 }
 
-/// Converts a generation of Langfuse, whose `input` is a list of messages or an object that
-/// contains one.
+/// Converts a Langfuse generation, whose `input` is a list of messages or an object that contains
+/// one.
 fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     let input = members.remove("input").unwrap_or_default();
     let input = match input {
@@ -166,7 +165,7 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     }
 }
 
-/// The names of members next to a request that contain its answer.
+/// The names of the members that are next to a request and contain its answer.
 const ANSWERS: [&str; 9] = [
     "response",
     "response_body",
@@ -179,7 +178,7 @@ const ANSWERS: [&str; 9] = [
     "usage",
 ];
 
-/// The names of members, next to or in a request, that contain its time.
+/// The names of the members that contain a request's time. They are next to the request or in it.
 const TIMES: [&str; 11] = [
     "startedDateTime",
     "timestamp",

@@ -28,7 +28,7 @@ impl Share {
     /// All parts, in the order in which they are displayed.
     pub const ALL: [Share; 4] = [Share::Tools, Share::System, Share::History, Share::Results];
 
-    /// Returns the lower-case name.
+    /// Returns the part's lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Share::Tools => "tools",

@@ -7,7 +7,7 @@ pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.get(name)?.as_str()
 }
 
-/// Returns `true` if a member is a string that is not empty.
+/// Returns `true` if a member is a non-empty string.
 pub(super) fn holds(value: &Value, name: &str) -> bool {
     text(value, name).is_some_and(|text| !text.is_empty())
 }

@@ -1,18 +1,18 @@
-//! Determines how a request relates to the last one of a conversation.
+//! Determines how a request relates to the previous one in a conversation.
 
 use foldhash::HashSet;
 
 use super::piece::{Piece, Share};
 use super::sent::{Sent, fixed};
 
-/// The way a request continues the last one.
+/// The way a request continues the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// The history is the same.
     Same,
     /// Messages were added at the end of the history.
     Grown,
-    /// The history ends earlier.
+    /// The history is only the beginning of the previous one.
     Earlier,
     /// The history differs somewhere, but the conversation continues.
     Changed,
@@ -28,7 +28,7 @@ pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
         .count()
 }
 
-/// Returns the relation of a request to the last one of a conversation; `None` if it does not
+/// Returns the relation of a request to the last one in a conversation; `None` if it does not
 /// continue the conversation, because it is a fork or unrelated.
 pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     let shared = common(old, &sent.pieces);
@@ -66,7 +66,8 @@ fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
 /// The minimum number of tokens in a message that can identify a conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// Returns `true` if a piece is a new version of another, with the same role and most of its text.
+/// Returns `true` if a piece is a new version of an older one, with the same role and most of its
+/// text.
 fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     if old.loose == new.loose {
         return true;
@@ -109,7 +110,7 @@ fn is_summary(old: &[Piece], sent: &Sent) -> bool {
     now.len() < was.len() && (same..now.len().min(same + 2)).any(|at| says_summary(sent, at))
 }
 
-/// Returns `true` if a message says that it is a summary of the conversation so far.
+/// Returns `true` if a message appears to be a summary of the conversation so far.
 pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     let Some(piece) = sent
         .history()
@@ -129,7 +130,8 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     })
 }
 
-/// The number of bytes at the beginning of a message that are searched for phrases of a summary.
+/// The number of bytes at the beginning of a message that are searched for the phrases of a
+/// summary.
 const HEAD: usize = 4000;
 
 /// Phrases that introduce a summary that replaces the history. The first three are from Claude

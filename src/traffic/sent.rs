@@ -28,7 +28,7 @@ pub(super) struct Sent {
     pub(super) flaws: Vec<Flaw>,
     /// The transcript that contains the request. Each transcript is one conversation.
     pub(super) thread: Option<u64>,
-    /// `true` if the log says that a summary replaced the history.
+    /// `true` if, according to the log, a summary replaced the history.
     pub(super) is_compacted: bool,
     pub(super) form: &'static str,
 }
@@ -89,7 +89,7 @@ pub(super) fn fixed(pieces: &[Piece]) -> usize {
         .count()
 }
 
-/// The facts about an answer that a log contains.
+/// The facts that a log contains about an answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) usage: Option<Usage>,

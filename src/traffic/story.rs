@@ -72,8 +72,8 @@ pub struct Story {
     pub refusal: Option<String>,
     /// The way the conversation began.
     pub origin: Origin,
-    /// The breaks, where the prefix stopped being append-only, in the order of their first
-    /// occurrence.
+    /// The breaks, in the order of their first occurrence. At a break, the prefix stopped being
+    /// append-only.
     pub breaks: Vec<Break>,
     /// The number of further breaks, which are not reported individually.
     pub more_breaks: usize,
@@ -115,16 +115,16 @@ impl Story {
 /// The way a conversation began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// With its own message.
+    /// The conversation began with its own message.
     Began,
-    /// As a branch of another conversation.
+    /// The conversation began as a branch of a different one.
     Fork {
         /// The index of the other conversation's story.
         story: usize,
         /// The number of messages that both have in common.
         shared: usize,
     },
-    /// With a summary of an earlier conversation.
+    /// The conversation began with a summary of an earlier one.
     Summary,
 }
 
@@ -228,7 +228,8 @@ pub enum Change {
     Removed(usize),
     /// This many messages were inserted.
     Inserted(usize),
-    /// A setting outside the conversation that affects the cache changed. Contains its name.
+    /// A setting outside the conversation changed, and the setting affects the cache. Contains the
+    /// setting's name.
     Setting(&'static str),
     /// The model changed.
     Model {
@@ -240,7 +241,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the stable name.
+    /// Returns the stable name of the kind of change.
     pub fn name(&self) -> &'static str {
         match self {
             Change::Time => "time",
@@ -318,7 +319,7 @@ pub struct Poison {
     pub at: String,
     /// The number of further messages with the same error.
     pub also: usize,
-    /// The number of the first request that contains it.
+    /// The number of the first request that contains the message.
     pub request: usize,
     /// The location of that request.
     pub place: Place,

@@ -38,7 +38,8 @@ pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failu
     }
 }
 
-/// Returns the compression of the session, with an agent and the policy of the repository.
+/// Returns the settings for compressing the session with an agent. Unless `--force` is given, the
+/// agent checks its requests under the repository's policy.
 pub(super) fn compression(
     command: &Command<'_>,
     agent: Agent,

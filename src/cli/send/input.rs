@@ -22,7 +22,7 @@ use crate::source::SourceText;
 use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 
-/// Everything that a request is made from, except the agent.
+/// Everything that a request is compiled from, except the agent.
 pub(super) struct Input {
     /// The environment for prompts.
     pub(super) environment: PromptEnvironment,
@@ -93,8 +93,8 @@ impl Input {
     }
 }
 
-/// Returns the kind of task for which the agent is made, if the agent can be used. Findings about
-/// it are reported.
+/// Returns the kind of task that the agent performs, if the agent can be used. Reports findings
+/// about the agent.
 fn usable_agent(
     options: &Options,
     send: &Send,
@@ -131,7 +131,7 @@ fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &T
     terminal.findings_aside(options.format, &opened.report_of(findings));
 }
 
-/// Returns the message of the command line: its text, then its images.
+/// Returns the message from the command line: its text, then its images.
 fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure> {
     let mut blocks = Vec::new();
     if let Some(text) = text(send)?.filter(|text| !text.trim().is_empty()) {
@@ -206,7 +206,7 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns the gap for a completion agent, which begins after the text of the message.
+/// Returns the gap for a completion agent. The gap begins after the text of the message.
 fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     match blocks {
         Some([Block::Text(prefix)]) => Ok(Task::Completion {

@@ -29,7 +29,7 @@ pub(super) struct Ending<'e> {
 }
 
 impl<'e> Ending<'e> {
-    /// Makes the ending for an error, with the findings that caused it.
+    /// Creates the ending for an error, with the findings that caused it.
     pub(super) fn failed(error: Error, found: Option<&'e Report>) -> Ending<'e> {
         Ending {
             request: Value::Null,
@@ -38,7 +38,7 @@ impl<'e> Ending<'e> {
         }
     }
 
-    /// Makes the ending for a run that was not meant to send anything.
+    /// Creates the ending for a run that was not meant to send anything.
     pub(super) fn as_asked() -> Ending<'e> {
         Ending {
             request: Value::Null,
@@ -114,7 +114,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Makes an empty buffer for the answer to this task.
+    /// Creates an empty buffer for the answer to this task.
     pub(super) fn for_task(task: &Task) -> Held {
         match task {
             Task::Completion { prefix, suffix } => Held {

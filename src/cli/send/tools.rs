@@ -1,4 +1,4 @@
-//! The tools of a `tools.toml`. Programs are available immediately, and tools of servers after the
+//! The tools of a `tools.toml`. Programs are available immediately, and servers' tools after the
 //! servers have started.
 
 use std::path::Path;

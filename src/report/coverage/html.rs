@@ -7,7 +7,7 @@ use crate::compile::coverage::{Coverage, FileCoverage, Gap};
 use crate::report::escape::html;
 use crate::text::Text;
 
-/// The content security policy of the page, which allows only its styles.
+/// The page's content security policy, which allows only the page's own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("coverage.css");
 

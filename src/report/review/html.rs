@@ -18,14 +18,14 @@ use crate::review::{Cause, Edit, Listed, Review};
 use crate::secret::masked;
 use crate::text::Text;
 
-/// The content security policy of the page, which allows only its styles.
+/// The page's content security policy, which allows only the page's own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 
 /// The beginning of a table with two sides, each with a line number and a string.
 const COLUMNS: &str = "<colgroup><col class=\"n\"><col><col class=\"n\"><col></colgroup>\n";
 
-/// The maximum number of causes shown, and of changes and lines of each.
+/// The maximum number of causes shown, and of changes and lines for each.
 const MOST_CAUSES: usize = 300;
 const MOST_CHANGES: usize = 40;
 const MOST_LINES: usize = 600;
@@ -324,7 +324,7 @@ struct Numbered<'l> {
 }
 
 impl<'l> Numbered<'l> {
-    /// Returns a range of all lines, up to `most` of them.
+    /// Returns the lines in a range, up to `most` of them.
     fn of(all: &'l [&'l str], range: Range<usize>, most: usize) -> Numbered<'l> {
         Numbered {
             lines: &all[range.start..range.end.min(range.start + most)],

@@ -126,7 +126,7 @@ fn paths(files: &[ChangedFile]) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Lists the agents that no longer compile or now compile, and the edits that have no other effect.
+/// Lists the agents that no longer compile or now do, and the edits that have no other effect.
 pub fn review_broken(review: &Review, layout: Layout) -> Text {
     let mut all = names(review, layout);
     for cause in review
@@ -140,7 +140,7 @@ pub fn review_broken(review: &Review, layout: Layout) -> Text {
     all
 }
 
-/// Lists the agents that compile on one side only, or on neither; they come first.
+/// Lists the agents that compile on one side only, or on neither. The list precedes the causes.
 fn names(review: &Review, layout: Layout) -> Text {
     let (red, plain) = (Style::new().red().bold(), Style::new());
     let lists: [(&str, Style, Vec<&Arc<str>>); 4] = [
@@ -176,7 +176,7 @@ fn names(review: &Review, layout: Layout) -> Text {
     all
 }
 
-/// Lists up to `most` names, and how many more there are.
+/// Lists up to `most` names, and counts the rest.
 fn some_names(names: &[&Arc<str>], most: usize) -> Text {
     let shown: Vec<Text> = names.iter().take(most).map(|agent| name(agent)).collect();
     let rest = names.len().saturating_sub(most);

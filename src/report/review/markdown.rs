@@ -1,4 +1,4 @@
-//! Markdown for a comment on a pull request: in collapsed sections, with the most severe changes
+//! Markdown for a comment on a pull request, in collapsed sections, with the most severe changes
 //! first, and within the length limit of comments.
 
 use std::collections::BTreeSet;
@@ -15,14 +15,14 @@ use crate::report::{MOST_OF_COMMENT, units};
 use crate::review::{Cause, Edit, Listed, Review};
 use crate::text::{Text, cut, fence};
 
-/// The number of bytes of a comment reserved for the sentence about omitted content.
+/// The number of bytes in a comment that are reserved for the sentence about omitted content.
 const FRAME: usize = 200;
 /// The maximum number of characters shown for one cause.
 const LONGEST_CAUSE: usize = 12_000;
 /// The maximum number of changes shown for a cause, and of names in a list.
 const MOST_CHANGES: usize = 20;
 const MOST_NAMES: usize = 10;
-/// The maximum number of lines shown of a hunk, and of characters shown of a line.
+/// The maximum number of lines shown for a hunk, and of characters shown for a line.
 const MOST_LINES: usize = 60;
 const LONGEST_LINE: usize = 400;
 

@@ -8,7 +8,7 @@ use crate::report::thousands;
 use crate::text::Text;
 use crate::traffic::{Point, Share, Stories, Story};
 
-/// The content security policy of the page, which allows only its styles.
+/// The page's content security policy, which allows only the page's own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("stories.css");
 

@@ -64,7 +64,7 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
         .iter()
         .map(|(form, requests)| format!("{requests} of {form}"))
         .collect();
-    // Bodies alone need no mention.
+    // If all requests are plain bodies, the format is not mentioned.
     let forms = match stories.forms.as_slice() {
         [] | [("bodies", _)] => String::new(),
         _ => format!(" ({})", forms.join(", ")),
@@ -508,7 +508,7 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
         parts.join(", ")
     );
     if let Some(pace) = growth.per_request {
-        // The counts include the prompt and tools, which such a file does not contain.
+        // The counts include the prompt and tools, which a log without bodies does not contain.
         let whose = match growth.is_counted && !has_bodies {
             true => "by the provider's counts, ",
             false => "",

@@ -52,8 +52,8 @@ impl State {
     }
 
     /// Returns the number of messages to replace with a summary. It never separates a call from its
-    /// result, and keeps the required latest turns and everything after the last answer. In a
-    /// single long turn that is still running, all rounds except the last can be replaced.
+    /// result, and keeps the required number of recent turns and everything after the last answer.
+    /// In a single long turn that is still running, all rounds except the last can be replaced.
     fn cut(&self, keep_turns: usize) -> Option<usize> {
         let history = self.history();
         let is_open = self.is_open();
@@ -149,7 +149,7 @@ impl RequestTask<'_> {
         }
     }
 
-    /// Returns the agent that summarises the chat, if a request of this many tokens is too large.
+    /// Returns the agent that summarises the chat if a request with this many tokens is too large.
     fn if_too_large(&self, tokens: u64) -> Option<Arc<dyn Summariser>> {
         let full = lock(&self.shared.when_full).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);

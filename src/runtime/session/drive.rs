@@ -48,7 +48,7 @@ pub(super) struct RequestTask<'a> {
     in_turn: AtomicBool,
     /// `true` if a part of the answer is in the history.
     has_kept: AtomicBool,
-    /// `true` after compressing the chat has failed; it is not tried again.
+    /// `true` if compressing the chat has failed. Compression is then not tried again.
     has_given_up: AtomicBool,
 }
 
@@ -109,7 +109,8 @@ impl Stop {
     }
 }
 
-/// Returns the error of a request that exceeded its time limit. A retry starts with the full limit.
+/// Returns the error for a request that exceeded its time limit. A retry starts with the full
+/// limit.
 fn late(limit: Duration) -> Error {
     Error::new(
         Category::Timeout,
@@ -568,7 +569,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Adds results that state the reason to calls whose tools will not run.
+    /// Adds a result with the reason to each call whose tool will not run.
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let why = match &stop {
             Stop::Cancelled => "the request was cancelled",

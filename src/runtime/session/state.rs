@@ -31,7 +31,7 @@ pub(super) struct State {
     /// call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
-    /// The length of the history including the messages that the host provided. While the history
+    /// The length of the history at the start, if the host provided a history. While the history
     /// has this length, the model has not been asked.
     given: Option<usize>,
     /// The additions to the history that have not been reported yet, except answers and results.
@@ -54,11 +54,11 @@ pub(super) struct State {
 
 /// The way a request starts.
 pub(super) enum Start {
-    /// With a user message.
+    /// The request starts with a user message.
     Message(Vec<Block>),
-    /// With the unchanged history.
+    /// The request starts with the unchanged history.
     Proceed,
-    /// Without a message, to replace part of the history with a summary.
+    /// The request has no message. It replaces part of the history with a summary.
     Summarise(Arc<dyn Summariser>),
 }
 
@@ -77,7 +77,7 @@ pub(super) struct RoundInput {
     pub(super) bound_to: Option<Sent>,
 }
 
-/// A beginning of the history that a summary can replace.
+/// The part at the beginning of a history that a summary can replace.
 pub(super) struct Compressible {
     /// The conversation to summarise.
     pub(super) conversation: Conversation,
@@ -122,8 +122,7 @@ impl SessionStart {
 }
 
 /// Returns the number of messages whose thinking is bound to a system prompt and tools that older
-/// versions did not record. The provider rejects such thinking together with any other prompt or
-/// tools.
+/// versions did not record. The provider rejects such thinking if the prompt or the tools differ.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
         None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),
@@ -143,7 +142,7 @@ impl State {
         log: Log,
         journal: Option<Box<dyn Journal>>,
     ) -> State {
-        // If the host provides no tools and layers, use those of the previous run of the session.
+        // If the host provides no tools and layers, use those from the session's previous run.
         if let Some(known) = log
             .instructions()
             .filter(|known| known.agent == *agent.name())
@@ -281,7 +280,7 @@ impl State {
         matches!(block, Block::ToolResult { .. }) || self.wire.own_blocks().is_result(block)
     }
 
-    /// Adjusts the correction of estimates to the provider's token count for a request.
+    /// Adjusts the correction for token estimates, given the provider's token count for a request.
     pub(super) fn learn(&mut self, estimated: u64, usage: &Usage) {
         self.calibration.learn(estimated, usage.input);
     }

@@ -1,4 +1,4 @@
-//! The interface through which a session uses another agent to summarise a chat.
+//! The interface through which a session uses a separate agent to summarise a chat.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::conversation::Conversation;
 
 /// An agent that writes summaries of chats.
 pub(in super::super) trait Summariser: Send + Sync {
-    /// Returns the number of latest turns of the chat that are kept unchanged.
+    /// Returns the number of the chat's most recent turns that are kept unchanged.
     fn keep_turns(&self) -> usize;
 
     /// Waits for a session of the agent that contains `part`, the beginning of the chat, and

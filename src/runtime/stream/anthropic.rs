@@ -34,7 +34,7 @@ use super::shape::{self, EVENTS, Kind, Member, Shape};
 use super::shape::{always, any, apart, beside, ignored, is_nothing, kept, kind, number, within};
 use crate::runtime::{Error, StopReason};
 
-/// The table of events and of the whole answer.
+/// The table of events, and of the whole answer.
 pub(super) static SHAPE: Shape = Shape::new(EVENTS, &[]).with_kinds(KINDS);
 
 const KINDS: &[Kind] = &[

@@ -38,7 +38,7 @@ pub(super) struct AnswerBuilder {
     waits_for_host: bool,
     /// The warnings so far, each of which is emitted once.
     warned: Vec<String>,
-    /// The number of parts reported as not read.
+    /// The number of parts reported as unread.
     not_read: usize,
     /// Members that are kept separately from the message, by name.
     beside: Map<String, Value>,
@@ -103,7 +103,7 @@ struct Call {
 /// Providers accept names of 64 characters, and their own IDs have at most 40.
 const LONGEST_NAME: usize = 256;
 
-/// The maximum number of parts reported as not read.
+/// The maximum number of parts reported as unread.
 const MOST_NOT_READ: usize = 32;
 
 /// The maximum number of blocks in an answer: more than any model produces, but few enough to be
@@ -358,7 +358,7 @@ impl AnswerBuilder {
         self.text_as_own(*first, |_| data);
     }
 
-    /// Drops a provider-specific block if the rest of the answer consists of thinking only.
+    /// Drops a provider-specific block if everything else in the answer is thinking.
     pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
         if !self
             .slots
@@ -823,7 +823,7 @@ impl AnswerBuilder {
         answer
     }
 
-    /// Returns `true` if the limit of blocks is exceeded, so further parsing is pointless.
+    /// Returns `true` if the block limit is exceeded, so further parsing is pointless.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }

@@ -152,7 +152,7 @@ struct Call {
     /// The part that contains the call, with its pieces merged.
     part: Value,
     /// The block for the call's signature. Only calls that have a signature or arrive in pieces
-    /// have one.
+    /// have such a block.
     signature: Option<BlockIndex>,
 }
 
@@ -499,7 +499,7 @@ fn quoted(text: &str, quote: char) -> (String, &str) {
     (name, "")
 }
 
-/// Returns the value to which a step leads, creating it if necessary.
+/// Returns the value at a step, creating it if necessary.
 fn step_into<'v>(at: &'v mut Value, step: &Step) -> &'v mut Value {
     match step {
         Step::Index(index) if at.is_null() || at.is_array() => {

@@ -12,7 +12,7 @@ use crate::text::cut;
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),
-    /// A JSON value after lone surrogates in it were replaced.
+    /// A JSON value in which lone surrogates were replaced.
     Mended(Value),
     /// `[DONE]`, which marks the end of the stream.
     Done,
@@ -54,8 +54,8 @@ fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     }
 }
 
-/// The JSON pointers of an answer's id: Anthropic's `message`, Responses' `response`, the chunks of
-/// the other formats, and Gemini's own name.
+/// The JSON pointers to an answer's ID: in Anthropic's `message`, in Responses' `response`, in the
+/// chunks of the other formats, and under Gemini's own name.
 const ID_PLACES: [&str; 4] = ["/message/id", "/response/id", "/id", "/responseId"];
 const MODEL_PLACES: [&str; 4] = [
     "/message/model",

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::builder::AnswerBuilder;
 use super::json;
 
-/// A location in an answer, with the members that an object in that location may have.
+/// A location in an answer, with the members that an object at that location may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     place: &'static str,
@@ -111,7 +111,7 @@ impl Shape {
             .any(|member| member.names.contains(&name))
     }
 
-    /// Checks a value in this location. `kind` is the kind of an event; if it is empty, the value's
+    /// Checks a value at this location. `kind` is the kind of an event; if it is empty, the value's
     /// own `type` is used.
     pub(super) fn look_over(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) {
         match value {

@@ -50,7 +50,7 @@ use lines::{Lines, Watch};
 /// The maximum size of a message from a server, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// The maximum number of tools of one server.
+/// The maximum number of tools from one server.
 const MAX_TOOLS: usize = 1_000;
 
 /// The maximum number of pages in a server's list of tools.
@@ -60,7 +60,7 @@ const MAX_PAGES: usize = 100;
 /// JSON.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
-/// The number of attempts to reconnect a broken stream.
+/// The maximum number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
 /// Twice the maximum duration of the second connection attempt, which is made without a handshake
@@ -70,7 +70,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The maximum duration of a call that reports progress, as a multiple of the call's time limit.
 const MOST_LIMITS: u32 = 10;
 
-/// The time that a server has to end after it is asked to.
+/// The time that a server has to exit after it is asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
@@ -105,8 +105,8 @@ struct Remote {
     complaint: Complaint,
 }
 
-/// An established connection. If the server is a program, also contains the future of its exit
-/// status.
+/// An established connection. If the server is a program, also contains a future that returns the
+/// program's exit status.
 struct Connected {
     service: Service,
     program: Option<BoxFuture<'static, Option<i32>>>,
@@ -394,7 +394,7 @@ async fn streamable(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// Returns the headers of a server's requests, with the reference to the key in place of the key.
+/// Returns the headers for requests to a server, with the reference to the key in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
@@ -413,7 +413,7 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
         .collect()
 }
 
-/// Returns all tools of a server, from all pages.
+/// Returns a server's tools, from all pages of its list.
 async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     let (mut tools, mut cursor, mut size) = (Vec::new(), None, 0);
     for _ in 0..MAX_PAGES {
@@ -441,7 +441,7 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
 }
 
-/// Returns the tools of a list to offer to the model, and warnings about the others.
+/// Returns the listed tools that are offered to the model, and warnings about the others.
 fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
     let mut offers = Vec::<Definition>::new();
     let mut remarks = Vec::new();
@@ -547,7 +547,7 @@ impl Remote {
         }
     }
 
-    /// Returns the error of a failed handshake. `end` describes how the server's program ended, if
+    /// Returns the error for a failed handshake. `end` describes how the server's program ended, if
     /// it has.
     fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
         let why = match (error, end) {

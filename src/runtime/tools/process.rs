@@ -96,26 +96,26 @@ pub struct Process<'a> {
 /// The way a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It exited by itself, or a signal ended it.
+    /// The program exited by itself, or a signal ended it.
     Exited {
-        /// Its exit status; `None` if a signal ended it.
+        /// The exit status; `None` if a signal ended the program.
         code: Option<i32>,
         /// The standard output.
         output: Vec<u8>,
         /// The last part of the standard error output.
         complaint: Vec<u8>,
     },
-    /// It exceeded the time limit and was killed.
+    /// The program exceeded the time limit and was killed.
     TimedOut {
         /// The last part of the standard error output.
         complaint: Vec<u8>,
     },
-    /// It exceeded the output limit and was killed.
+    /// The program exceeded the output limit and was killed.
     TooMuchOutput {
         /// The standard output, up to the limit.
         output: Vec<u8>,
     },
-    /// It did not start, or its pipes failed. Contains the reason.
+    /// The program did not start, or its pipes failed. Contains the reason.
     Failed(String),
 }
 

@@ -17,7 +17,7 @@ use crate::provider::is_loopback;
 use crate::runtime::future::BoxFuture;
 use crate::runtime::{Category, Error};
 
-/// The clients of a transport: one each for this machine and for others, with and without TLS.
+/// A transport's clients: one each for this machine and for other hosts, with and without TLS.
 pub(super) struct Clients {
     options: TransportOptions,
     made: [OnceLock<Result<Client, Error>>; 4],

@@ -1,4 +1,4 @@
-//! Finds the files below a folder, following links that do not lead outside. The walk is bounded,
+//! Finds the files below a folder, following links that do not point outside. The walk is bounded,
 //! and reports everything that it could not examine.
 
 use std::collections::HashMap;
@@ -156,7 +156,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Checks a link to a folder. The folder is walked if it is inside the root and does not
+    /// Checks a link to a folder. The target is walked if it is inside the root and does not
     /// contain the link itself.
     fn link(&mut self, path: &str, link: &Path, walk: &mut IntoIter) {
         match self.disk.resolve(path) {

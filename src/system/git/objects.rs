@@ -48,7 +48,7 @@ impl Objects {
         self.format
     }
 
-    /// Returns the bytes of an object that must have this kind.
+    /// Returns the bytes of an object, or an error if the object is not of this kind.
     pub(super) fn read(
         &mut self,
         name: &str,

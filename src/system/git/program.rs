@@ -20,7 +20,7 @@ const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
-    /// The folder in which it runs.
+    /// The folder in which git runs.
     folder: PathBuf,
     /// The folder that git treats as its repository.
     own: PathBuf,
@@ -178,7 +178,7 @@ impl Strangers {
         Strangers::default().and(path)
     }
 
-    /// Adds the checkouts that contain another canonical path. A checkout of the whole disk is
+    /// Adds the checkouts that contain a further canonical path. A checkout of the whole disk is
     /// excluded, because it contains the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
         let found = path

@@ -1,4 +1,4 @@
-//! Finds the repository of a folder, and decides whether its files can be trusted.
+//! Finds the repository that contains a folder, and decides whether its files can be trusted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,8 +92,8 @@ impl Repository {
         &self.prefix
     }
 
-    /// Checks the object store, because git opens any file in it: links would lead elsewhere, and
-    /// pipes would block.
+    /// Checks the object store, because git opens any file in it: links could point elsewhere, and
+    /// pipes could block.
     fn check_objects(
         &self,
         store: &Path,
@@ -182,7 +182,8 @@ fn is_allowed(folder: &Path) -> bool {
         .any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
 
-/// Returns the folder that the `.git` of a work tree is or refers to.
+/// Returns a work tree's own git folder, which is its `.git` or the folder to which its `.git`
+/// refers.
 fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, AccessError> {
     let marker = work_tree.join(".git");
     let real = canonical(&marker)?;
@@ -219,7 +220,7 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
 }
 
 /// Returns `true` if a folder outside the work tree refers back to it. The author of a checkout has
-/// no control over folders outside.
+/// no control over folders outside the checkout.
 fn points_back(
     own: &Path,
     work_tree: &Path,

@@ -23,8 +23,8 @@ const MAX_REF_BYTES: u64 = 4 << 10;
 /// The maximum number of ref files, and of their log files.
 const MAX_REFS: usize = 200_000;
 
-/// A configuration that ignores those of the user and the repository. Windows and caches are small
-/// because memory is limited.
+/// Git's configuration, used instead of the user's and the repository's. Windows and caches are
+/// small because memory is limited.
 const CONFIGURATION: &str = "\
 [core]
 \tbare = true
@@ -433,7 +433,7 @@ fn is_name_of_table(name: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
-/// Returns `true` if a path is a valid ref name and does not replace objects
+/// Returns `true` if a path is a valid ref name and the ref does not replace objects
 /// (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
     path.starts_with("refs/")

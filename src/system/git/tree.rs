@@ -156,7 +156,7 @@ impl Trees {
     }
 
     /// Adds the content of a folder that is visible under the path `shown`. `trail` contains the
-    /// resolved paths of the folders that led here; the last one is the folder itself.
+    /// resolved paths of the folders on the way here; the last one is the folder itself.
     fn expand(
         &mut self,
         shown: &str,
@@ -223,7 +223,7 @@ impl Trees {
             files.insert(shown.to_owned(), node.object);
             return Ok(());
         }
-        // A link to one of its parent folders would never end.
+        // Following a link to one of its parent folders would never end.
         let is_loop = trail.iter().any(|folder| {
             target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/"))
         });
@@ -324,7 +324,7 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
         let about = String::from_utf8_lossy(&bytes[..end]);
         let (mode, name) = about.split_once(' ')?;
         let object = bytes.get(end + 1..end + 1 + name_bytes)?;
-        // Git itself never writes trees with names that lead elsewhere.
+        // Git itself never writes trees with names that point elsewhere.
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
             let kind = Kind::of_mode(mode);
             match std::str::from_utf8(&bytes[..end]) {
@@ -355,7 +355,7 @@ impl Kind {
 }
 
 /// Returns `true` if an agent repository may have files at a path: in one of its folders, or a TOML
-/// file at the root. A link may lead to either.
+/// file at the root. A link may point to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path
         .split_once('/')

@@ -92,7 +92,7 @@ impl<'t> Yaml<'t> {
         self.lines.get(self.at).copied()
     }
 
-    /// Parses the value that has this indentation or a deeper one.
+    /// Parses the value that begins at this indentation or a deeper one.
     fn node(&mut self, indent: usize, depth: usize) -> Value {
         let Some(line) = self
             .line()
@@ -161,7 +161,8 @@ impl<'t> Yaml<'t> {
         Value::Object(members)
     }
 
-    /// Parses a scalar that begins on this line. Its other lines are indented deeper than `indent`.
+    /// Parses a scalar that begins on this line. Its further lines are indented more deeply than
+    /// `indent`.
     fn scalar(&mut self, text: &str, indent: usize) -> Value {
         self.at += 1;
         match text.as_bytes().first() {

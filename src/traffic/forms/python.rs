@@ -17,7 +17,7 @@ pub(super) fn options(line: &str) -> Option<Value> {
     reader.value(DEEPEST)
 }
 
-/// A parser of Python literals.
+/// A parser for Python literals.
 struct Reader<'t> {
     rest: &'t str,
 }

@@ -186,7 +186,7 @@ fn numbered(attributes: &Attributes) -> Option<Value> {
     (!messages.is_empty()).then(|| messages.into_values().map(Value::Object).collect())
 }
 
-/// Converts a message to the form of a chat API. A message with results may become several
+/// Converts a message to the format of a chat API. A message with results may become several
 /// messages.
 fn message(message: &Value) -> Vec<Value> {
     let role = message

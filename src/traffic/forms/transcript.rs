@@ -43,7 +43,7 @@ pub(in crate::traffic) fn key(agent: Agent, document: &Value) -> String {
     }
 }
 
-/// A conversation in a session file, as far as it has been read.
+/// A conversation in a session file, up to the last line read.
 pub(in crate::traffic) struct Transcript {
     agent: Agent,
     thread: u64,
@@ -57,9 +57,9 @@ pub(in crate::traffic) struct Transcript {
     /// For each message, the index of its first piece.
     firsts: Vec<usize>,
     bytes: usize,
-    /// A request whose usage has not been read so far.
+    /// A request whose usage has not been read yet.
     pending: Option<Sent>,
-    /// The index among the messages of each answer read so far, by the answer's ID.
+    /// For each answer read so far, its index among the messages, by the answer's ID.
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
@@ -115,7 +115,7 @@ impl Transcript {
         }
     }
 
-    /// Ends the transcript, and returns what is left of it.
+    /// Ends the transcript, and returns the data that is left.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
         // OpenCode stores messages in its own form, and converts them for each provider.
@@ -253,14 +253,14 @@ impl Transcript {
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         let model = message.get("model").and_then(Value::as_str);
-        // The agent wrote such an answer itself.
+        // An answer with this model was written by the agent itself.
         let is_of_agent = model == Some("<synthetic>");
         if let Some(model) = model.filter(|_| !is_of_agent) {
             self.model = Arc::from(model);
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
         let sent = (known.is_none() && !is_of_agent).then(|| {
-            // The agent sends an answer back as it is in the file.
+            // The agent sends an answer back in the same form as it is stored in the file.
             let usage = message.get("usage").and_then(usage::usage);
             self.sent(
                 Answer {
@@ -475,7 +475,7 @@ impl Transcript {
         found
     }
 
-    /// Adds the answer of a request, and the results of its calls.
+    /// Adds the answer to a request, and the results of its calls.
     fn open_code_step(&mut self, step: &[Value], sizer: &Sizer) {
         let called = calls_of_open_code(step).map(|call| {
             json!({"type": "tool_use", "id": call.get("callID"), "name": call.get("tool"), "input": call.pointer("/state/input")})
@@ -547,7 +547,7 @@ fn text_of_open_code(part: &Value) -> Option<Value> {
     }
 }
 
-/// Returns `true` if Claude wrote a message of an export of `OpenCode`.
+/// Returns `true` if Claude wrote a message in an `OpenCode` export.
 fn is_of_claude(message: &Value) -> bool {
     let model = text_at(message, "/info/modelID").unwrap_or_default();
     text_at(message, "/info/providerID") == Some("anthropic") || model.contains("claude")

@@ -23,8 +23,8 @@ use crate::runtime::failure;
 /// The maximum number of queued progress messages per call; further messages are dropped.
 const WAITING: usize = 64;
 
-/// The running calls of a server, by progress token. The token is stored as text, because a server
-/// may send a number as a string.
+/// The calls that are running on a server, by progress token. The token is stored as text, because
+/// a server may send a number as a string.
 #[derive(Default)]
 pub(super) struct Calls(Mutex<HashMap<String, mpsc::Sender<ProgressNotificationParam>>>);
 
@@ -166,7 +166,8 @@ impl Drop for Call {
     }
 }
 
-/// Returns the result of a tool call. `rmcp` parses an empty result as another kind of response.
+/// Returns the result of a tool call. `rmcp` parses an empty result as a different kind of
+/// response.
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),

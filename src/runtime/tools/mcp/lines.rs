@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// The maximum amount of output that does not consist of messages, in bytes.
 const MAX_NOISE: usize = 1024 * 1024;
 
-/// The number of bytes kept of the first line that is not a message.
+/// The number of bytes kept from the first line that is not a message.
 const SHOWN: usize = 120;
 
 /// A record of a server's standard output, for error messages.

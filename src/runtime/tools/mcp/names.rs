@@ -3,7 +3,7 @@
 use crate::repo::{MAX_TOOL_NAME, is_in_names};
 use crate::runtime::digest::digest;
 
-/// The number of characters of the digest that are appended to make a name unique.
+/// The number of digest characters that are appended to make a name unique.
 const DIGITS: usize = 8;
 
 /// Returns the name under which a model calls a tool: `SERVER__TOOL`, with `_` for every character
