@@ -31,7 +31,7 @@ use reqc::world::{MemoryWorld, Output, World};
 
 mod floor;
 
-/// The allocator of the program, so that instruction counts are comparable.
+/// The program's allocator, so that instruction counts are comparable.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -200,7 +200,7 @@ fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     elapsed
 }
 
-/// A stage: its name, and a function that returns its time.
+/// A stage's name, and a function that returns the stage's time.
 type Stage<'s> = (&'s str, Box<dyn Fn() -> Duration + 's>);
 
 /// Returns the median time of each stage. All stages run in turn, several times, so that a

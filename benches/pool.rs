@@ -14,7 +14,7 @@ use reqc::runtime::{Agent, Session, Transport, TransportOptions};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
-/// The allocator of the program.
+/// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

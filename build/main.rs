@@ -1,5 +1,5 @@
-//! Generates validators for the bundled wire schemas, and compresses the dictionary of refusals,
-//! when the program is built.
+//! Generates validators for the bundled wire schemas, and compresses the refusal dictionary, when
+//! the program is built.
 
 // The library's rule that only `system` accesses the outside does not apply to a build script.
 #![allow(clippy::disallowed_methods)]
@@ -15,7 +15,7 @@ mod validators;
 
 use std::path::{Path, PathBuf};
 
-/// The compression level: higher ones gain little, and slow a build script down.
+/// The compression level: higher levels gain little, and slow down the build script.
 const LEVEL: u8 = 6;
 
 fn main() {
@@ -43,7 +43,7 @@ fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
-/// Returns the TOML files of a folder in the order of their names, separated by zero bytes.
+/// Returns the text of the TOML files in a folder, sorted by name and separated by zero bytes.
 fn joined(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).expect("the folder can be read");
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -17,7 +17,7 @@ use crate::extend::extend;
 const SCHEMA_ENDING: &str = ".schema.json";
 const EXTENSIONS_ENDING: &str = ".extensions.json";
 
-/// Keywords of a root schema that are checked separately for each member, or that do not constrain
+/// Keywords in a root schema that are checked separately for each member, or that do not constrain
 /// a body.
 const APART: [&str; 10] = [
     "type",
@@ -31,9 +31,9 @@ const APART: [&str; 10] = [
     "description",
     "$defs",
 ];
-/// Keywords of a root schema that constrain several members together.
+/// Keywords in a root schema that constrain several members together.
 const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
-/// Keywords that apply to members that are not named, or that refer to other locations.
+/// Keywords that apply to unnamed members, or refer to other locations.
 const UNBOUNDED: [&str; 8] = [
     "$ref",
     "$dynamicRef",
@@ -105,13 +105,13 @@ struct Source {
     validators: BTreeMap<String, usize>,
     /// The index of each regular expression. Equal expressions are compiled only once.
     patterns: BTreeMap<String, usize>,
-    /// The entries of the generated table.
+    /// The entries in the generated table.
     entries: String,
 }
 
 impl Source {
-    /// Adds a schema. `extension` contains the path and the name of the schema's extension, if it
-    /// is one.
+    /// Adds a schema. `extension` contains the path and the name of the schema's extension, if the
+    /// schema is an extension.
     fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
         let root = schema.as_object().expect("an object");
         let is_closed = root.get("type") == Some(&"object".into())

@@ -1,12 +1,12 @@
-//! Asks one question to an agent of the repository in this folder or, without a repository, to a
+//! Asks one question to an agent in the repository in this folder or, without a repository, to a
 //! bundled agent.
 //!
 //! ```sh
 //! cargo run --example ask -- "Claude Chat" "What is a monad?"
 //! ```
 //!
-//! It sends keys to the servers that the repository names, so run it only in repositories that you
-//! trust.
+//! It sends keys to the servers that the repository specifies, so run it only in repositories that
+//! you trust.
 
 use std::error::Error;
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! If it is run again with the same file, it continues the chat. If it was killed during an answer,
-//! the model is told so.
+//! the model is told about it.
 
 use std::error::Error;
 use std::io::{BufRead, Write};

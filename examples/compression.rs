@@ -52,8 +52,8 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    /// Opens the chat in a file. The summarising agent is that of the roster `chat_compression`, or
-    /// else the bundled one for the same provider.
+    /// Opens the chat in a file. The summarising agent is the one in the roster `chat_compression`,
+    /// or else the bundled agent for the same provider.
     pub(crate) fn open(
         repository: &OpenedRepository,
         agent: &str,

@@ -1,12 +1,12 @@
-//! Lists those models that an agent's server offers and that reqc has no facts about.
+//! Lists the models that an agent's server offers and that reqc has no facts about.
 //!
 //! `cargo run --example models -- "Ollama Chat"`
 
 use reqc::runtime::{Agent, Error, Transport};
 use reqc::system::open_repository;
 
-/// Returns the models that belong to no family of `model-families.toml`. For these, only the rules
-/// of their wire format apply.
+/// Returns the models that do not belong to any family in `model-families.toml`. For these, only
+/// the rules of their wire format apply.
 pub(crate) async fn unknown(agent: &Agent, transport: &Transport) -> Result<Vec<String>, Error> {
     let models = agent.installed_models(transport).await?;
     let unknown = models.into_iter().filter(|model| model.families.is_empty());

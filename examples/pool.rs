@@ -4,8 +4,8 @@
 //! cargo run --example pool -- "Claude Chat" src/*.rs
 //! ```
 //!
-//! It sends keys to the servers that the repository names, so run it only in repositories that you
-//! trust.
+//! It sends keys to the servers that the repository specifies, so run it only in repositories that
+//! you trust.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Determines which agent handles a file: the first agent of a roster whose `match` accepts the
+//! Determines which agent handles a file: the first agent in a roster whose `match` accepts the
 //! file.
 //!
 //! ```sh

@@ -1,4 +1,4 @@
-//! Prints those strings in request bodies whose tokens are counted, with their estimates, for
+//! Prints the strings in request bodies whose tokens are counted, with their estimates, for
 //! `scripts/token-error`, which compares them with real tokenizers.
 //!
 //! Reads JSON lines of the form `{"wire", "body"}`, and writes for each a line of the form

@@ -1,4 +1,4 @@
-//! Shows how many tokens the parts of a request body have, and which parts are worth shortening.
+//! Shows how many tokens the parts of a request body contain, and which parts are worth shortening.
 //!
 //! ```sh
 //! cargo run --example tokens -- anthropic-messages claude-sonnet-5 < body.json
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the number of tokens of each kind of part, and the largest part.
+/// Returns the number of tokens in each kind of part, and the largest part.
 pub(crate) fn report(body: &Value, wire: &str, model: &str) -> Result<String, Box<dyn Error>> {
     let wire = WireFormat::ALL
         .into_iter()

@@ -68,7 +68,7 @@ fn tools() -> ToolSet {
         |input, context| async move {
             context.progress("adding").await;
             // Calls that do not conform to the schema above have already been rejected, but the
-            // integers in the others may be too large for us.
+            // integers in other calls may be too large for this program.
             match (input["a"].as_i64(), input["b"].as_i64()) {
                 (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
                 _ => ToolOutput::error("`a` and `b` are too large"),

@@ -1,4 +1,4 @@
-//! Chains, in which each element refers to at most one other, such as profiles or provider
+//! Chains, in which each element refers to at most one other element, such as profiles or provider
 //! instances that extend each other.
 
 /// Returns the cycles among some elements, as lists of indices. `next` contains the index that each
@@ -36,7 +36,7 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The maximum number of members of a cycle that a message lists.
+/// The maximum number of cycle members that a message lists.
 pub(crate) const SHOWN: usize = 8;
 
 /// Describes a cycle by the names of its members: `a` → `b` → `a`. Only the first names of a long

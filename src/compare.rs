@@ -34,7 +34,7 @@ use crate::provider::WireFormat;
 pub struct Side<'b> {
     /// The request body.
     pub body: &'b Value,
-    /// Its wire format.
+    /// The body's wire format.
     pub wire: WireFormat,
 }
 
@@ -45,7 +45,7 @@ pub struct Comparison {
     /// The number of pieces of content that are in both bodies: strings, calls, results, images,
     /// tools …
     pub shared: usize,
-    /// The differences: of content, of tools, of settings.
+    /// The differences in content, tools and settings.
     pub differences: Vec<Difference>,
 }
 
@@ -67,7 +67,7 @@ pub struct Difference {
     /// The kind of value that differs, as one lower-case word: `text`, `call`, `image`,
     /// `temperature` …
     pub subject: &'static str,
-    /// One sentence without a full stop.
+    /// The message, as one sentence without a full stop.
     pub message: String,
     /// The reason the second body's wire format cannot express the value, as a sentence; `None` if
     /// it can, or if that is unknown.
@@ -88,17 +88,17 @@ impl Difference {
 /// The kinds of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DifferenceKind {
-    /// Content of the first body that the second lacks.
+    /// Content in the first body that the second body lacks.
     Lost,
-    /// Content in both bodies, but altered in the second.
+    /// Content in both bodies, but altered in the second body.
     Altered,
     /// Content in both bodies, in a different order.
     Moved,
-    /// Content with another role in the second body.
+    /// Content with a different role in the second body.
     Role,
     /// A setting that is missing from the second body, or has a different meaning there.
     Setting,
-    /// Content of the second body that the first lacks.
+    /// Content in the second body that the first body lacks.
     Added,
     /// Text that is split differently. Nothing is lost.
     Regrouped,

@@ -1,7 +1,7 @@
 //! The entry point: compiles a repository to bodies and findings.
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything
-//! that does not depend on a conversation. [`Compiler::report`] makes all selected bodies in
+//! that does not depend on a conversation. [`Compiler::report`] compiles all selected bodies in
 //! parallel and returns the findings as a [`Report`]. [`Compiler::report_each`] passes the bodies
 //! of one agent at a time to a visitor.
 //!
@@ -13,8 +13,8 @@
 //! | [`selection`] | programs that let users select agents and contexts, or that use shards |
 //! | [`policy`] | CI gates, which report lowered checks and allowed findings |
 //! | [`baseline`] | CI gates for repositories that already have findings |
-//! | [`live`] | hosts that make bodies from their own conversations and send them |
-//! | [`lint`] | programs that check files of bodies made by other programs |
+//! | [`live`] | hosts that compile bodies from their own conversations and send them |
+//! | [`lint`] | programs that check files of bodies from other programs |
 //! | [`compare`] | programs that compare bodies with golden files or an older side |
 //! | [`explain`] | editors and reviewers, which show where a value in a body comes from |
 //! | [`flow`] | editors and reviewers, which show where a piece of a conversation went |
@@ -99,7 +99,8 @@ use crate::provider::WireFormat;
 use crate::world::World;
 
 impl Compiler {
-    /// Reads and checks a repository. Findings do not stop it: it compiles everything that it can.
+    /// Reads and checks a repository. Findings do not stop compilation; everything that can be
+    /// compiled is compiled.
     pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Compiler {
         load::load(own, bundled, options, None)
     }
@@ -117,7 +118,7 @@ impl Compiler {
         load::load(own, bundled, options, wanted)
     }
 
-    /// Makes all selected bodies, and reports the findings from loading and from the bodies.
+    /// Compiles all selected bodies, and reports the findings from loading and from the bodies.
     pub fn report(&self, selection: &Selection, options: &PolicyOptions) -> Report {
         self.report_each(selection, options, |_| ()).0
     }
@@ -133,8 +134,9 @@ impl Compiler {
         Reporter::new(self, selection, options).each(visit)
     }
 
-    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. Unlike
-    /// [`Compiler::report`], applies no policy to the findings, and excludes those from loading.
+    /// Compiles all selected bodies. `visit` is called on worker threads, once for each agent.
+    /// Unlike [`Compiler::report`], this applies no policy to the findings, and excludes the
+    /// findings from loading.
     pub fn run<R: Send>(
         &self,
         selection: &Selection,
@@ -143,8 +145,8 @@ impl Compiler {
         Runner::new(Chosen::new(self, selection)).run(Findings::default(), visit)
     }
 
-    /// Makes one body of one agent. Returns `None` if the agent is unusable or the context does not
-    /// fit it, and `Err` with the findings if they prevent making the body.
+    /// Compiles one body of one agent. Returns `None` if the agent is unusable or the context does
+    /// not fit it, and `Err` with the findings that prevent compilation.
     pub fn body(
         &self,
         id: ProfileId,

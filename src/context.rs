@@ -1,7 +1,8 @@
 //! Reads contexts, which are synthetic conversations in JSON files.
 //!
-//! Input: context files. Output: [`Context`]s in a stable order. Each is a named [`Conversation`]
-//! in normal form, with a virtual project. This module does not depend on rendering.
+//! Input: context files. Output: [`Context`]s in a stable order. Each context is a named
+//! [`Conversation`] in normal form, with a virtual project. This module does not depend on
+//! rendering.
 
 mod media;
 mod origins;
@@ -35,7 +36,7 @@ pub struct Context {
     pub name: Arc<str>,
     /// The purpose of the context, in the author's words.
     pub why: Arc<str>,
-    /// `true` if the file asks for golden files in this context.
+    /// `true` if the file requests golden files for this context.
     pub golden: bool,
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
@@ -79,7 +80,7 @@ impl Context {
     }
 }
 
-/// Reads all contexts of a repository, sorted by name.
+/// Reads all contexts in a repository, sorted by name.
 pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut contexts: Vec<Context> = Vec::new();
@@ -165,7 +166,7 @@ pub(crate) fn read_live(
 /// The purpose for which a context is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading<'o> {
-    /// To use a file of a repository.
+    /// To use a file in a repository.
     File(&'o Origins),
     /// To locate strings in a file that has already been read.
     Leaves,
@@ -224,7 +225,7 @@ fn read_for(
     Some((context, leaves))
 }
 
-/// A context file, read again to find the locations of the values that templates get.
+/// A context file, read again to find the locations of the values that templates receive.
 pub(crate) struct ContextSource {
     file: FileId,
     conversation: Conversation,
@@ -235,7 +236,7 @@ pub(crate) struct ContextSource {
 }
 
 impl ContextSource {
-    /// Reads the file of a context again; `None` if that fails.
+    /// Reads a context's file again; returns `None` if that fails.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
         let (read, leaves) = read_for(
             Reading::Leaves,

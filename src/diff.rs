@@ -22,7 +22,7 @@ pub use words::{Word, words};
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffTag};
 
-/// Returns the operations that convert some lines to others.
+/// Returns the operations that convert the old lines to the new lines.
 pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     bounded::operations(old, new)
 }

@@ -1,7 +1,7 @@
 //! Exports compiled requests in the formats of other programs.
 //!
 //! Input: request lines and bodies. Output: files as text. The formats are HAR 1.2
-//! (<http://www.softwareishard.com/blog/har-12-spec/>) and those of the batch services of OpenAI
+//! (<http://www.softwareishard.com/blog/har-12-spec/>) and the batch formats of OpenAI
 //! (<https://platform.openai.com/docs/guides/batch>) and Anthropic
 //! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November
 //! 2026. This module does not read profiles.
@@ -33,7 +33,7 @@ pub enum Layout {
     Curl,
     /// One HTTP archive.
     Har,
-    /// Input files of OpenAI's batch service, one for each endpoint and model.
+    /// Input files for OpenAI's batch service, one for each endpoint and model.
     BatchOpenAi,
     /// Request bodies that create Anthropic's message batches.
     BatchAnthropic,
@@ -67,9 +67,9 @@ impl Layout {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Request {
-    /// The name of the agent that made it.
+    /// The name of the agent that the request belongs to.
     pub agent: Arc<str>,
-    /// The name of the context that it was made from.
+    /// The name of the context that the request was compiled from.
     pub context: Arc<str>,
     /// The provider instance.
     pub instance: Arc<str>,
@@ -106,7 +106,7 @@ pub struct Exported {
     pub left_out: usize,
 }
 
-/// Exports requests. `root` is the folder to which the paths of key files are relative.
+/// Exports requests. The paths of key files are relative to `root`.
 pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
     match layout {
         Layout::Tree => all(

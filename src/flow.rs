@@ -1,9 +1,9 @@
 //! Finds content that is lost between a conversation and a request body.
 //!
-//! Input: a conversation as templates see it, and the body made from it. Output: a [`Judged`], with
-//! the kinds of content in the body and every [`Loss`]. The body is split into pieces, as in
-//! `compare`, and these are searched for the content. This module does not use profiles, access
-//! files or report losses.
+//! Input: a conversation as templates see it, and the body compiled from it. Output: a [`Judged`],
+//! with the kinds of content in the body and every [`Loss`]. As in `compare`, the body is split
+//! into pieces, which are searched for the content. This module does not use profiles, access files
+//! or report losses.
 
 mod alteration;
 mod carried;
@@ -19,7 +19,7 @@ use crate::json::Pointer;
 pub(crate) struct Judged {
     /// The kinds of content that the body contains correctly at least once.
     pub(crate) held: KindSet,
-    /// The content that the body does not contain, or not correctly.
+    /// The content that the body does not contain, or contains incorrectly.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Judged {
 pub(crate) struct Loss {
     /// The kind of content.
     pub(crate) kind: ContentKind,
-    /// Another kind that the content also belongs to. A declaration may name either kind.
+    /// A second kind that the content belongs to. A declaration may name either kind.
     pub(crate) also: Option<ContentKind>,
     /// The fate of the content.
     pub(crate) fate: Fate,
@@ -54,7 +54,7 @@ pub(crate) enum Fate {
 }
 
 impl Loss {
-    /// The maximum number of characters of the content that are shown.
+    /// The maximum number of characters of the content to show.
     const SHOWN: usize = 60;
 
     fn new(kind: ContentKind, fate: Fate, at: Pointer, content: &str) -> Loss {

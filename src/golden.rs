@@ -3,7 +3,7 @@
 //! Input: the bodies of one agent. Output: [`GoldenFile`]s, and their [`Drift`] from the files in a
 //! [`GoldenFolder`]. Comparing and writing are separate: only [`Comparison::write`] changes files,
 //! through [`apply`] and [`Manifest`]. Files that reqc did not write are left alone; a [`Manifest`]
-//! proves which ones it wrote.
+//! proves which files it wrote.
 
 mod manifest;
 pub(crate) mod rules;
@@ -26,7 +26,7 @@ use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output, join};
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
 
-/// The file of each agent with everything in a request except its body.
+/// The name of the file that contains everything in an agent's request except the body.
 pub const REQUEST: &str = "request.json";
 
 /// The keys in every `request.json`, besides the agent's name.
@@ -39,8 +39,8 @@ const REQUEST_KEYS: [&str; 6] = [
     "headers",
 ];
 
-/// The members that contain the conversation in bodies of some wire format: every body has at least
-/// one.
+/// The members that contain the conversation, in all wire formats. Every body has at least one of
+/// them.
 const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
 
 /// An expected file.
@@ -114,8 +114,8 @@ impl From<&Drift> for ChangedFile {
     }
 }
 
-/// Returns the files of one agent: `request.json`, and one for each body, which comes with the name
-/// of its context.
+/// Returns one agent's files: `request.json`, and one file for each body. Each body is given with
+/// the name of its context.
 pub fn files<'b>(
     plan: &Plan<'_>,
     bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>,
@@ -199,7 +199,7 @@ pub fn compare(
     Ok(drifts)
 }
 
-/// Files that are not expected.
+/// Unexpected files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Surplus {
     /// The files that reqc wrote, which are to be removed.
@@ -209,7 +209,7 @@ pub struct Surplus {
 }
 
 impl Surplus {
-    /// Returns the files of both.
+    /// Returns the files in both `self` and `other`.
     #[must_use]
     pub fn and(mut self, other: Surplus) -> Surplus {
         self.drifts.extend(other.drifts);
@@ -271,8 +271,8 @@ pub fn orphans<'n>(
     Ok(found)
 }
 
-/// Returns the paths of the form `<slug>/<name>.json`. `request.json`, which proves the owner of
-/// the others, comes last.
+/// Returns the paths of the form `<slug>/<name>.json`. `request.json`, which proves who owns the
+/// other files, comes last.
 fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
     let files = output
         .list(&join(folder, slug))?
@@ -287,7 +287,7 @@ fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, 
         .collect())
 }
 
-/// Sorts the files of one folder into those that reqc wrote and others.
+/// Sorts the files in one folder into files that reqc wrote and other files.
 fn unasked(
     output: &dyn Output,
     folder: &str,
@@ -339,7 +339,7 @@ fn unasked(
     Ok(found)
 }
 
-/// Returns `true` if the `request.json` of a folder has the form that reqc writes.
+/// Returns `true` if the `request.json` in a folder has the form that reqc writes.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let path = format!("{name}/{REQUEST}");
     Ok(output
@@ -364,7 +364,7 @@ fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// Writes and removes files on disk so that they match the expected ones.
+/// Writes and removes files on disk so that they match the expected files.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Converts a real request body to a context.
 //!
 //! Input: a body and its wire format. Output: an [`Imported`], with the text of a context file and
-//! each value in the body that a context cannot contain. `pick` finds the body in a file. Settings
-//! of agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
+//! each value in the body that a context cannot contain. `pick` finds the body in a file. Agent
+//! settings (model, sampling, limits) are not part of a conversation. The system prompt becomes
 //! layers, because nothing shows which part of it belonged to an agent. This module does not use
 //! profiles or write files.
 
@@ -34,12 +34,12 @@ use crate::source::{SourceText, Sources};
 
 use lost::Lost;
 
-/// The inputs of an import.
+/// The input of an import.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'b> {
     /// The request body to import.
     pub body: &'b Value,
-    /// Its wire format.
+    /// The body's wire format.
     pub wire: WireFormat,
     /// The context's name.
     pub name: &'b str,
@@ -121,7 +121,7 @@ const KEPT: [&str; 5] = [
     "cached_content",
 ];
 
-/// The reason settings of an agent are not in a context.
+/// The reason that agent settings are left out of contexts.
 const OF_AGENTS: &str = "this belongs to the agent, not to a context";
 
 fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
@@ -234,7 +234,7 @@ fn text_of<'v>(file: &'v Value, name: &str) -> Option<&'v str> {
     file.get(name).and_then(Value::as_str)
 }
 
-/// Reads a body of Ollama's `generate` without a suffix as one question.
+/// Reads an Ollama `generate` body without a suffix as one question.
 fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
     let message = history::question(body, lost)
         .filter(|question| question.blocks.iter().any(Block::says_something));

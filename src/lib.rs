@@ -18,10 +18,10 @@
 //!    origin of each value.
 //! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
 //! 6. `render`: checks and compiles templates, then renders text.
-//! 7. `unit`: the plan of an agent and a conversation → [`Body`], through `json` and the steps of
+//! 7. `unit`: an agent's plan and a conversation → [`Body`], through `json` and the steps of
 //!    `provider`.
-//! 8. `check`: bodies against the schemas of their wire formats. [`tokens`]: token estimates for a
-//!    body.
+//! 8. `check`: checks bodies against the schemas of their wire formats. [`tokens`]: token estimates
+//!    for a body.
 //! 9. [`golden`] and [`diff`]: comparison with golden files, changes as data. [`review`]: the
 //!    source edits that caused the changes. [`lint`]: bodies that were not compiled by reqc.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
@@ -34,8 +34,8 @@
 //! functions use:
 //!
 //! - [`compile`], the entry point: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//!   repository; [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
-//!   reports the findings.
+//!   repository; [`Compiler::report`](compile::Compiler::report) compiles the bodies in parallel
+//!   and reports the findings.
 //! - `runtime` sends requests.
 //! - [`lint`] finds and recognises bodies that were not compiled by reqc;
 //!   [`Compiler::lint`](compile::Compiler::lint) checks them.
@@ -46,7 +46,7 @@
 //! | [`system`] | hosts whose repositories, sessions and keys are on a real machine |
 //! | [`world`] | hosts that keep files elsewhere, and tests |
 //! | [`diag`], [`source`] | hosts that show findings themselves: rules, locations, fixes |
-//! | [`report`], [`text`] | hosts that print findings and changes in the forms of the command line |
+//! | [`report`], [`text`] | hosts that print findings and changes as the command line does |
 //! | [`tokens`] | hosts that plan the cost of requests |
 //! | [`export`] | programs that hand requests to others: scripts, HAR, batches |
 //! | [`golden`], [`diff`], [`review`] | CI and reviewers: golden files, changes, and the edits that caused them |

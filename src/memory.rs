@@ -77,7 +77,7 @@ impl fmt::Display for MemoryUse {
     }
 }
 
-/// An identity, which differs from all others created by this process.
+/// An identity, which differs from every other identity created by this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Identity(u64);
 
@@ -114,7 +114,7 @@ impl Default for Memory {
     }
 }
 
-/// The number of shards of the table, each of which has its own lock.
+/// The number of shards in the table, each of which has its own lock.
 const SHARDS: usize = 4;
 
 impl Memory {

@@ -23,8 +23,8 @@ pub(crate) struct Panic {
 }
 
 impl Panic {
-    /// Returns the finding about a panic, at the location in the repository that was being
-    /// processed. `what` was being processed.
+    /// Returns the finding about a panic that occurred while `what` was being processed, at its
+    /// location in the repository.
     pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
         let (message, help) = self.told(what);
         Diagnostic::new(&PANIC, span, message).help(help)
@@ -48,8 +48,8 @@ thread_local! {
 
 /// Runs `work`. If it panics, the panic is returned instead of printed.
 ///
-/// After a panic, data that `work` was changing may be inconsistent, so callers must not use it any
-/// more.
+/// After a panic, data that `work` was changing may be inconsistent, so callers must not use it
+/// afterwards.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     install_hook();
     let before = IS_CATCHING.replace(true);

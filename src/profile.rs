@@ -1,4 +1,4 @@
-//! One profile as written in its file, before `extends`.
+//! Reads one profile as written in its file, before `extends` is resolved.
 //!
 //! Input: a parsed TOML table. Output: a [`Profile`], with its name, its parent's name, the keys
 //! that are not inherited, and the table itself, checked key by key. [`resolve`](crate::resolve)
@@ -53,7 +53,7 @@ pub const KEYS: [&str; 22] = [
     "body",
 ];
 
-/// The keys of `[match]`.
+/// The keys in `[match]`.
 pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
 
 const PROFILE: Known = Known {
@@ -75,9 +75,9 @@ const NOT_INHERITED: [&str; 6] = [
 /// One profile file.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// The TOML file.
+    /// The profile's TOML file.
     pub file: FileId,
-    /// Its layer.
+    /// The profile's layer.
     pub layer: LayerKind,
     /// The profile's name.
     pub name: Spanned<Arc<str>>,
@@ -85,19 +85,19 @@ pub struct Profile {
     pub extends: Option<Spanned<Arc<str>>>,
     /// The location of the key that makes the profile abstract, if there is one.
     pub abstract_at: Option<Span>,
-    /// `true` if listings omit it.
+    /// `true` if listings omit the profile.
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
     /// The settings that its descendants inherit: the file without the keys that are not inherited.
     pub settings: Table,
-    /// The number of values in the settings, nested ones included.
+    /// The number of values in the settings, including nested values.
     pub values: usize,
-    /// `true` if a finding says that it cannot be used; its descendants are skipped.
+    /// `true` if a finding makes the profile unusable; its descendants are skipped.
     pub broken: bool,
 }
 
-/// Reads all profiles of a repository, in file order.
+/// Reads all profiles in a repository, in file order.
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let fields = LazyCell::new(|| body_fields(repo));
@@ -134,8 +134,8 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
 }
 
 impl Profile {
-    /// Checks one file's table. Returns `None` if it has no usable name. `is_field` decides if a
-    /// name is a field of request bodies.
+    /// Checks one file's table. Returns `None` if the profile has no usable name. `is_field`
+    /// returns `true` for the names of body fields.
     pub fn read(
         file: FileId,
         layer: LayerKind,
@@ -225,13 +225,13 @@ impl Profile {
         })
     }
 
-    /// Returns `true` if it can only be extended.
+    /// Returns `true` if the profile can only be extended.
     pub fn is_abstract(&self) -> bool {
         self.abstract_at.is_some()
     }
 
-    /// Returns the file name of this agent's golden files: ASCII letters and digits in lower case,
-    /// and one `-` for every other run of characters.
+    /// Returns the name of this agent's folder of golden files: ASCII letters and digits in lower
+    /// case, and one `-` for every other run of characters.
     pub fn slug(&self) -> String {
         slug(&self.name.value)
     }
@@ -294,7 +294,7 @@ fn check_name(
     }
 }
 
-/// Returns the finding for a profile without a name; it points at the name if that is below a
+/// Returns the finding for a profile without a name; it points to the name if the name is below a
 /// header.
 fn without_name(file: FileId, table: &Table) -> Diagnostic {
     match below_header(table, "name") {
@@ -308,8 +308,8 @@ fn without_name(file: FileId, table: &Table) -> Diagnostic {
     }
 }
 
-/// Finds a key of profiles that is in one of the tables: the table's name, and the location of the
-/// key.
+/// Finds a profile key that is in one of the tables. Returns the table's name and the key's
+/// location.
 pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
     table
         .entries
@@ -320,7 +320,7 @@ pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t st
         })
 }
 
-/// Returns the finding for a key of profiles that is in one of the tables.
+/// Returns the finding for a profile key that is in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
     let message = format!("`{key}` is in the wrong table: it is under `[{header}]`");
     let help =
@@ -328,7 +328,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
-/// Returns advice for a field of request bodies that is above `[body]`.
+/// Returns advice for a body field that is above `[body]`.
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it under `[body]`";
     match field {
@@ -339,7 +339,7 @@ fn below_body(field: &str) -> String {
     }
 }
 
-/// Returns the advice for a key of provider instances.
+/// Returns the advice for a provider instance key.
 fn in_an_instance(key: &str) -> String {
     format!(
         "it is a key of a provider instance: write it in a file of `{}/`, and name that file's `name` as the `provider_instance` here{}",
@@ -351,7 +351,7 @@ fn in_an_instance(key: &str) -> String {
     )
 }
 
-/// Checks the types of the keys that are only read once the profile is resolved.
+/// Checks the types of the keys that are not read until the profile is resolved.
 fn check_settings(reader: &mut Reader<'_, '_>) {
     for key in ["description", "system_prompt", "surroundings"] {
         reader.string(key);
@@ -448,7 +448,7 @@ fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
-/// Keeps only headers that can be sent, and lower-cases their names. As a result, profiles are
+/// Keeps only headers that can be sent, and lower-cases their names. As a result, headers are
 /// merged regardless of case, and an API key is never shown as an inherited value.
 fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Some((_, node)) = table
@@ -497,10 +497,10 @@ pub enum Breakpoint {
 }
 
 impl Breakpoint {
-    /// All of them, the most useful first.
+    /// All breakpoints, the most useful first.
     pub const ALL: [Breakpoint; 3] = [Breakpoint::System, Breakpoint::Tools, Breakpoint::History];
 
-    /// Returns the name in `cache_breakpoints`.
+    /// Returns the breakpoint's name in `cache_breakpoints`.
     pub const fn name(self) -> &'static str {
         match self {
             Breakpoint::System => "system",

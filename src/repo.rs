@@ -1,5 +1,5 @@
-//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and
-//! match patterns.
+//! Reads a repository's files: layers, `reqc.toml`, provider instances, model overrides, rosters
+//! and match patterns.
 //!
 //! Input: one [`World`] per layer. Output: a [`Repo`] in which every source file is read and
 //! registered in a stable order. This module determines where files belong, and which names are in
@@ -69,8 +69,8 @@ pub struct Layer {
     pub kind: LayerKind,
     /// Provides access to the layer's files.
     pub world: Arc<dyn World>,
-    /// `true` if the layer's profiles, partials and roles are used. `--no-bundled` excludes the
-    /// bundled ones.
+    /// `true` if the layer's profiles, partials and roles are used. `--no-bundled` excludes those
+    /// in the bundled layer.
     pub active: bool,
     /// `true` if the layer's agents are compiled.
     pub compiled: bool,
@@ -104,32 +104,32 @@ pub struct Repo {
     pub layers: Vec<Layer>,
     /// The settings in `reqc.toml`.
     pub config: Config,
-    /// The files of profiles, sorted by layer and path.
+    /// The profile files, sorted by layer and path.
     pub profiles: Vec<LayerFile>,
-    /// The files of profiles that are not text or cannot be read.
+    /// The profile files that are not text or cannot be read.
     pub unreadable_profiles: Vec<LayerFile>,
     /// The partials by name (`partials/x.jinja`).
     pub partials: BTreeMap<Arc<str>, LayerFile>,
     /// The context files, sorted by layer and path.
     pub contexts: Vec<LayerFile>,
-    /// The schema files of each wire format, by its name (`openai-chat`), with the bundled file
-    /// first.
+    /// The schema files of each wire format, by the format's name (`openai-chat`), with the bundled
+    /// file first.
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
     /// The files of each provider instance and its ancestors, including instances with findings.
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
-    /// The entries of `models.toml`, by agent name.
+    /// The entries in `models.toml`, by agent name.
     pub models: BTreeMap<Arc<str>, AgentModel>,
-    /// The entries of `model-families.toml`, from both layers.
+    /// The entries in `model-families.toml`, from both layers.
     pub families: Vec<Arc<Family>>,
-    /// The entries of `rosters.toml`, in the author's order.
+    /// The entries in `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
     /// `true` if the root of the repository is itself the bundled layer.
     pub is_bundled_root: bool,
     /// Partials that cannot be read, by name, each with the file to which its finding refers.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
-    /// Folders of partials that cannot be listed. Each has a finding.
+    /// The folders of partials that cannot be listed, each of which has a finding.
     unlisted_partials: Vec<String>,
 }
 
@@ -138,15 +138,16 @@ pub struct Repo {
 pub enum PartialState {
     /// The partial was read.
     Found,
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
     /// The file, or one of its parent folders, has a finding.
     Broken,
 }
 
 impl Repo {
-    /// Returns the model that the client specifies for an agent: the `given` one, or else the one
-    /// in `models.toml`. A blank name is ignored. Returns `None` if the client specifies no model.
+    /// Returns the model that the client specifies for an agent: the `given` model, or else the
+    /// model in `models.toml`. A blank name is ignored. Returns `None` if the client specifies no
+    /// model.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);
@@ -206,7 +207,7 @@ impl Repo {
         own.chain(bundled).filter(|layer| layer.active)
     }
 
-    /// Returns a prompt file of a layer as a source; `None` if the file is missing or not text.
+    /// Returns a prompt file in a layer as a source; `None` if the file is missing or not text.
     pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
         let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
         Some(

@@ -26,7 +26,7 @@ use crate::toml::Kind;
 pub struct ResolvedProfile<'r> {
     /// The profile itself.
     pub profile: &'r Profile,
-    /// The profile and its ancestors, itself first.
+    /// The profile and its ancestors, starting with the profile.
     pub chain: Vec<&'r Profile>,
     /// The merged keys.
     pub merged: MergedTable<'r>,
@@ -68,7 +68,7 @@ fn merge<'r>(
     }
 }
 
-/// Removes a field of the body or, failing that, a header; `false` if there is neither.
+/// Removes a body field or, failing that, a header; returns `false` if there is neither.
 fn unset(merged: &mut MergedTable<'_>, path: &Spanned<Vec<String>>) -> bool {
     merged.remove("body", &path.value, path.span)
         || match path.value.as_slice() {
@@ -126,8 +126,8 @@ impl<'r> ResolvedProfile<'r> {
         &self.profile.name.value
     }
 
-    /// Returns the location of the `extends` by which a profile of the repository inherits from a
-    /// bundled one.
+    /// Returns the location of the `extends` through which one of the repository's profiles
+    /// inherits from a bundled profile.
     pub fn bundled_parent(&self) -> Option<Span> {
         let mut pairs = self.chain.windows(2);
         let pair = pairs
@@ -179,7 +179,7 @@ impl<'r> ResolvedProfile<'r> {
         texts.collect()
     }
 
-    /// Returns the locations of all strings, without those that a descendant overrides.
+    /// Returns the locations of all strings that no descendant overrides.
     pub(crate) fn strings_in_effect(&self) -> Vec<Span> {
         let mut found = Vec::new();
         for (_, value) in self.merged.iter() {

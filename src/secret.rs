@@ -16,7 +16,7 @@ struct Form {
     least: usize,
     /// Returns `true` for the characters that may follow.
     alphabet: fn(u8) -> bool,
-    /// `true` if nothing but a key begins like this.
+    /// `true` if nothing but a key begins with this text.
     is_unmistakable: bool,
 }
 
@@ -161,7 +161,7 @@ impl Form {
             && rest.iter().any(u8::is_ascii_alphabetic)
     }
 
-    /// Returns `true` if a random key begins at an offset of a word, after lower-case letters.
+    /// Returns `true` if a random key begins at an offset in a word, after lower-case letters.
     fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
         is_behind_letters(at, word)
             && self.is_whole_key(&word[at..])
@@ -252,7 +252,7 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
 
 /// Returns the offset of a key that follows lower-case letters directly (`tokensk-…`), if the text
 /// after its prefix is too random for a name. Web tokens are found after any text. In long words,
-/// only they are searched for, because encoded data contains other prefixes by chance.
+/// only web tokens are searched for, because encoded data contains other prefixes by chance.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);
@@ -296,7 +296,7 @@ fn is_behind_letters(at: usize, word: &str) -> bool {
 /// The maximum length of a word that is searched for a key after letters, in bytes.
 const LONGEST_GLUED: usize = 256;
 
-/// The maximum number of parts of a word that are examined.
+/// The maximum number of word parts that are examined.
 const MOST_PARTS: usize = 40;
 
 fn is_whole_key(word: &str) -> bool {
@@ -401,7 +401,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// The endings of such words if several words are written as one: `openaiapikey`, `accesstoken`.
+/// The endings of secret names that are written as a single word: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -418,8 +418,8 @@ const ENDINGS: [&str; 13] = [
     "authorization",
 ];
 
-/// Words that indicate a property of a secret rather than the secret: its type, its number, or its
-/// source.
+/// Words that indicate a property of a secret rather than the secret itself: its type, its number,
+/// or its source.
 const ABOUT: [&str; 23] = [
     "type",
     "kind",
@@ -446,8 +446,8 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// Words before `token` or `key` that show that it means a piece of text or a table's key rather
-/// than a secret.
+/// Words before `token` or `key` which show that the name refers to a piece of text or a table's
+/// key rather than a secret.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -586,7 +586,7 @@ fn is_private_key(text: &str) -> bool {
     text.contains("-----BEGIN ") && text.contains("PRIVATE KEY")
 }
 
-/// Returns the positions of private keys, from the first line to the end of each.
+/// Returns the positions of private keys, each from its first line to its end.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
@@ -645,7 +645,7 @@ mod tests {
         assert_eq!(masked(&data), data);
     }
 
-    /// Returns a key in the form of each provider. None of them is real.
+    /// Returns a key in each provider's form. None of them is real.
     fn keys() -> Vec<String> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6";
         let starts = [

@@ -2,8 +2,8 @@
 //! runtime.
 //!
 //! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form.
-//! Output: a [`Body`], which only this module can create. Reads no files and applies no content
-//! rules.
+//! Output: a [`Body`], which only this module can create. This module reads no files and applies no
+//! content rules.
 
 pub(crate) mod rules;
 mod request;

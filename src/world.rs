@@ -12,7 +12,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The maximum size of a file in bytes. Checked before the file is read.
+/// The maximum size of a file in bytes. The size is checked before the file is read.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The maximum total size of a repository's files, in bytes.
@@ -24,8 +24,8 @@ pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 /// The maximum number of files and folders that one walk examines.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// The maximum number of links to folders that one walk follows. Each must be resolved, and each
-/// may double the number of visible files.
+/// The maximum number of links to folders that one walk follows. Each link must be resolved, and
+/// each one may double the number of visible files.
 pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
 
 /// The maximum nesting depth of folders in a walk.
@@ -38,7 +38,7 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns why the file was not read.
+    /// Returns the reason the file was not read.
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError>;
 
     /// Returns the bytes of a regular file.
@@ -56,15 +56,15 @@ pub trait World: Send + Sync {
     /// reported. A missing folder is treated as empty.
     fn walk(&self, folder: &str) -> Walk;
 
-    /// Returns the entries of a folder, sorted by path. A missing folder is treated as empty.
+    /// Returns the entries in a folder, sorted by path. A missing folder is treated as empty.
     ///
     /// # Errors
     ///
-    /// Returns why the folder was not listed.
+    /// Returns the reason the folder was not listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
-    /// Returns the entries of a folder like [`World::list`], and the number of entries that had to
-    /// be examined, including hidden and nested ones.
+    /// Returns the entries in a folder like [`World::list`], and the number of entries that had to
+    /// be examined, including hidden and nested entries.
     ///
     /// # Errors
     ///
@@ -167,8 +167,8 @@ impl World for Remembering {
     }
 }
 
-/// A destination to which files are written. Separate from [`World`], because most stages only
-/// read.
+/// A destination to which files are written. It is separate from [`World`], because most stages
+/// only read.
 pub trait Output: Send + Sync {
     /// Returns the current bytes of a file; `None` if there is none.
     ///
@@ -182,13 +182,13 @@ pub trait Output: Send + Sync {
     ///
     /// Returns a phrase that mentions the file and the reason.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError>;
-    /// Removes a file, and its folder if that is empty afterwards.
+    /// Removes a file, and its folder if the folder is empty afterwards.
     ///
     /// # Errors
     ///
     /// Returns a phrase that mentions the file and the reason.
     fn remove(&self, path: &str) -> Result<(), AccessError>;
-    /// Returns the entries of a folder, sorted by path. Links are listed as files. A missing folder
+    /// Returns the entries in a folder, sorted by path. Links are listed as files. A missing folder
     /// is treated as empty.
     ///
     /// # Errors
@@ -260,12 +260,12 @@ impl From<AccessError> for String {
     }
 }
 
-/// An entry of a folder.
+/// An entry in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The path relative to the root of the world.
     pub path: String,
-    /// The kind: a file or a folder.
+    /// The kind of entry: a file or a folder.
     pub kind: EntryKind,
 }
 
@@ -282,7 +282,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Returns the result of a walk of a folder that cannot be read.
+    /// Returns the result of walking a folder that cannot be read.
     pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
         Walk {
             unread: vec![Unread {
@@ -299,14 +299,14 @@ impl Walk {
 pub struct Unread {
     /// The path relative to the root of the world.
     pub path: String,
-    /// The reason it could not be read.
+    /// The reason the content could not be read.
     pub why: ReadError,
 }
 
 /// The kind of an entry in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file, or a link to one inside the root.
+    /// A regular file, or a link to a regular file inside the root.
     File,
     /// A folder.
     Folder,
@@ -391,8 +391,8 @@ impl MemoryWorld {
             .take_while(move |path| path.starts_with(&start))
     }
 
-    /// Returns the entries of a folder, and counts those examined. Skips the content of subfolders,
-    /// so the time does not depend on their size.
+    /// Returns the entries in a folder, and counts the entries examined. Skips the content of
+    /// subfolders, so the time does not depend on their size.
     fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
         if is_hidden(folder) {
             return Err(ReadError::Hidden);
@@ -638,10 +638,10 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
             && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
 }
 
-/// Returns why one of the common systems does not allow a file or folder with this name; `None` if
-/// all do. On Windows, some names refer to devices, regardless of their extension
-/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>). On almost all systems, a
-/// name can have at most 255 bytes.
+/// Returns why a common operating system does not allow a file or folder with this name; `None` if
+/// all common systems allow it. On Windows, some names refer to devices, regardless of their
+/// extension (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>). On almost all
+/// systems, a name can have at most 255 bytes.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     let stem = name
         .split('.')

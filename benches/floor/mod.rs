@@ -12,8 +12,8 @@ use reqc::resolve::MergedTable;
 use reqc::toml::{Kind, Node};
 use reqc::world::{Output, World};
 
-/// Everything that is compiled only once. [`Floor::run`] renders, parses, prints, and reads golden
-/// files.
+/// Everything that is prepared only once, for [`Floor::run`] to render, parse, print, and read
+/// golden files.
 pub(crate) struct Floor {
     environment: Environment<'static>,
     agents: Vec<Agent>,
@@ -158,8 +158,8 @@ fn collect_node(node: &Node, texts: &mut Vec<String>) {
     }
 }
 
-/// Replaces trailing commas with spaces, because the output of templates is not JSON otherwise.
-/// This is the shortest way to do so.
+/// Replaces trailing commas with spaces, because the templates' output is not JSON otherwise. This
+/// is the shortest way to do so.
 fn blank(text: String) -> String {
     let mut bytes = text.into_bytes();
     let (mut in_string, mut escaped, mut comma) = (false, false, None);

@@ -16,7 +16,7 @@ pub(super) struct Pair {
     pub(super) second: usize,
 }
 
-/// Strings of both bodies with the same content, split differently.
+/// Strings in both bodies with the same content, split differently.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Regrouped {
     pub(super) first: Vec<usize>,
@@ -368,8 +368,8 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns the similarity of two strings, from 0 to 1. If one string contains the other, they are
-/// nearly equal.
+/// Returns the similarity of two strings, from 0 to 1. If one string contains the other, they count
+/// as nearly equal.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };

@@ -19,7 +19,7 @@ use crate::source::SourceText;
 pub struct PlacedBody {
     /// The body as JSON.
     pub value: Value,
-    /// Its wire format.
+    /// The body's wire format.
     pub wire: WireFormat,
     /// The document, or the line of JSON Lines, that contains the body.
     text: Arc<str>,

@@ -1,4 +1,4 @@
-//! Compares the bodies of two files, pair by pair.
+//! Compares the bodies in two files, pair by pair.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::diff::line_operations;
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// The comparison of the bodies of two files.
+/// The result of comparing the bodies in two files.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ComparedFiles {
@@ -19,13 +19,13 @@ pub struct ComparedFiles {
     pub second: String,
     /// The pairs of bodies, in the first file's order.
     pub pairs: Vec<ComparedPair>,
-    /// The lines of bodies in the first file without a partner in the second.
+    /// The lines of bodies in the first file without a partner in the second file.
     pub unpaired_first: Vec<usize>,
-    /// The lines of bodies in the second file without a partner in the first.
+    /// The lines of bodies in the second file without a partner in the first file.
     pub unpaired_second: Vec<usize>,
 }
 
-/// The comparison of two bodies.
+/// The result of comparing two bodies.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ComparedPair {
@@ -125,7 +125,7 @@ pub struct NamedBodies {
 }
 
 impl ComparedFiles {
-    /// Compares the bodies of two files.
+    /// Compares the bodies in two files.
     pub fn of(first: NamedBodies, second: NamedBodies, allowed: &Allowed) -> ComparedFiles {
         let (bodies, others) = (first.bodies, second.bodies);
         let pairing = pairing(&bodies, &others);
@@ -154,7 +154,7 @@ impl ComparedFiles {
         lost + self.unpaired_first.len()
     }
 
-    /// Returns `true` if there is a difference that fails the comparison.
+    /// Returns `true` if a difference fails the comparison.
     pub fn loses(&self) -> bool {
         self.losses() > 0
     }
@@ -208,8 +208,8 @@ fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineCol
         .collect()
 }
 
-/// Returns the pairs of bodies. Bodies are paired in order if both sides have the same number,
-/// otherwise by equal user text.
+/// Returns the pairs of bodies. Bodies are paired in order if both sides have the same number of
+/// bodies, otherwise by equal user text.
 fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     if first.len() == second.len() {
         return (0..first.len()).map(|at| (at, at)).collect();

@@ -19,7 +19,7 @@ pub(crate) struct Limit {
     is_without_cache_marks: bool,
     /// The reason, as a sentence.
     pub(crate) reason: String,
-    /// The source of the fact, as an address.
+    /// The source of the fact, such as a file in an SDK or an API document.
     pub(crate) source: String,
 }
 
@@ -70,7 +70,7 @@ fn of_all_apis(wire: WireFormat) -> impl Iterator<Item = &'static Limit> {
 }
 
 impl Limit {
-    /// Returns `true` if the limit applies to requests of a client API.
+    /// Returns `true` if the limit applies to requests to a client API.
     pub(crate) fn holds(&self, wire: WireFormat, api: ClientApi) -> bool {
         self.wires.contains(&wire) && (self.apis.is_empty() || self.apis.contains(&api))
     }

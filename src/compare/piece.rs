@@ -10,7 +10,7 @@ use crate::provider::WireFormat;
 /// A piece of content, and the value in the body that contains it.
 #[derive(Debug)]
 pub(crate) struct Piece<'b> {
-    /// The role of its author.
+    /// The author's role.
     pub(crate) role: Role,
     /// The content, regardless of the wire format.
     pub(crate) content: Content,
@@ -21,11 +21,11 @@ pub(crate) struct Piece<'b> {
 /// The content of a piece.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// Text of a message or of the system prompt.
+    /// Text in a message or in the system prompt.
     Text(String),
-    /// Reasoning of the model.
+    /// The model's reasoning.
     Thinking(String),
-    /// The provider's signature of reasoning.
+    /// The provider's signature for reasoning.
     Signature(String),
     /// Reasoning that only the provider can read.
     Redacted(String),
@@ -39,11 +39,11 @@ pub(crate) enum Content {
     Document(Document),
     /// An audio recording.
     Audio(Audio),
-    /// The text on one side of the gap of a completion, with the name of the side.
+    /// The text on one side of a completion's gap, with the name of the side.
     Gap(&'static str, String),
     /// A cache breakpoint.
     CacheMark,
-    /// Anything else: its kind, and its JSON.
+    /// Any other content, as its kind and its JSON.
     Other(String, String),
 }
 
@@ -101,8 +101,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the kind of content as `wire-limits.toml` names it; `None` if that file has no name
-    /// for it.
+    /// Returns the piece's kind of content, as used in `wire-limits.toml`; `None` if that file has
+    /// no such kind.
     fn kind(&self) -> Option<ContentKind> {
         Some(match &self.content {
             Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,
@@ -129,7 +129,7 @@ impl Piece<'_> {
         })
     }
 
-    /// Returns the text if the piece is text of a message; otherwise `None`.
+    /// Returns the text if the piece is text in a message; otherwise `None`.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -205,7 +205,7 @@ impl Content {
     }
 }
 
-/// Returns a phrase that names the author.
+/// Returns a phrase for the author.
 pub(super) fn said_by(role: Role) -> &'static str {
     match role {
         Role::System => "of the system prompt",
@@ -226,7 +226,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// Describes the size of Base64 data. For a URL, says so instead.
+/// Describes the size of Base64 data; returns `by URL` for a URL.
 fn size(data: &str, is_url: bool) -> String {
     if is_url {
         return "by URL".to_owned();

@@ -58,7 +58,8 @@ impl<'b> Reader<'b> {
         });
     }
 
-    /// Reads the member of a system prompt: text, a list of blocks, or content with parts.
+    /// Reads the member that contains a system prompt, which is text, a list of blocks, or content
+    /// with parts.
     fn prompt(&mut self, member: &'b Value) {
         match member {
             Value::String(text) => self.push(Role::System, Content::Text(text.clone()), member),
@@ -85,7 +86,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads prefix, suffix, question and images of formats without a history.
+    /// Reads the prefix, suffix, question and images in formats without a history.
     fn without_history(&mut self, body: &dyn Fn(&str) -> Option<&'b Value>) {
         const SIDES: [(&str, &str); 3] = [
             ("suffix", "suffix"),
@@ -124,8 +125,7 @@ impl<'b> Reader<'b> {
         for part in &entry.parts {
             self.part(entry.role, part);
         }
-        // An item of the Responses API, or a result of Chat Completions, is both an entry and its
-        // only part.
+        // A Responses API item, or a Chat Completions result, is both an entry and its only part.
         if entry
             .parts
             .iter()
@@ -139,7 +139,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads reasoning next to the content of a message.
+    /// Reads reasoning next to a message's content.
     fn thinking_beside(&mut self, message: &'b Value) {
         let value = forms::BESIDE
             .into_iter()
@@ -301,8 +301,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. IDs themselves are not compared; they only match results
-/// with calls.
+/// The call members that are read. IDs themselves are not compared; they only match results with
+/// calls.
 const OF_CALLS: [&str; 12] = [
     "type",
     "id",
@@ -318,7 +318,7 @@ const OF_CALLS: [&str; 12] = [
     "thought_signature",
 ];
 
-/// The members of results that are read.
+/// The result members that are read.
 const OF_RESULTS: [&str; 14] = [
     "type",
     "id",
@@ -336,7 +336,7 @@ const OF_RESULTS: [&str; 14] = [
     "function_response",
 ];
 
-/// Returns the members of a message that are read.
+/// Returns the message members that are read.
 fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
     match (wire.facts().turns, role) {
         (TurnForm::Contents, _) => &["role", "parts"],
@@ -358,7 +358,7 @@ fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a member has the same meaning as an absent one.
+/// Returns `true` if a member has the same meaning as an absent member.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -418,7 +418,7 @@ fn text_of_result(content: Option<&Value>) -> String {
     }
 }
 
-/// Matches results with calls: by ID or, without IDs, by the order of the calls of a tool.
+/// Matches results with calls: by ID or, without IDs, by the order of each tool's calls.
 #[derive(Default)]
 struct Calls {
     by_id: HashMap<String, usize>,

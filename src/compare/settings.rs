@@ -14,7 +14,7 @@ use crate::check::history::{self, text_of};
 use crate::import::forms;
 use crate::provider::names;
 
-/// A setting of a body.
+/// A setting in a body.
 #[derive(Debug)]
 pub(super) struct Setting<'b> {
     /// The meaning of the value, in a form that all formats share.
@@ -28,7 +28,7 @@ pub(super) struct Setting<'b> {
 pub(super) struct Settings<'b> {
     /// The settings that exist in several formats, by common name.
     pub(super) known: BTreeMap<&'static str, Setting<'b>>,
-    /// Those that are present with the default value, by name.
+    /// The settings that are present with their default values, by name.
     pub(super) defaults: BTreeMap<&'static str, Setting<'b>>,
     /// All other members, by name.
     pub(super) other: BTreeMap<String, &'b Value>,
@@ -199,7 +199,7 @@ fn lower(value: &Value) -> String {
         .map_or_else(|| canonical(value), str::to_lowercase)
 }
 
-/// Returns `auto`, `none`, `any`, or `only` and the names of tools.
+/// Returns `auto`, `none`, `any`, or `only` and tool names.
 fn tool_choice(value: &Value) -> String {
     if let Value::String(mode) = value {
         return word(mode);

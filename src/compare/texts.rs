@@ -2,8 +2,8 @@
 
 use crate::text::cut;
 
-/// Returns a phrase for the change of a string, such as "it is truncated after 100 of 350
-/// characters".
+/// Returns a phrase that describes the change to a string, such as "it is truncated after 100 of
+/// 350 characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
     if after.trim().is_empty() {
         return "nothing of it remains".to_owned();
@@ -65,7 +65,7 @@ fn escaped_for_html(text: &str) -> String {
 /// The maximum number of characters shown after the location where two strings begin to differ.
 const LONGEST: usize = 30;
 
-/// Describes the location where two strings begin to differ, and how each one continues.
+/// Describes the location where two strings begin to differ, and how each string continues.
 fn first_difference(before: &str, after: &str) -> String {
     let same = before
         .chars()

@@ -1,4 +1,4 @@
-//! The tools in two bodies.
+//! Reads and compares the tools in two bodies.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::import::forms;
 pub(super) struct Offer<'b> {
     /// The tool's name, or the kind of a server tool.
     pub(super) name: String,
-    /// The value that declares it.
+    /// The value that declares the tool.
     pub(super) value: &'b Value,
     function: Option<Function>,
 }
@@ -24,7 +24,7 @@ struct Function {
     schema: Value,
 }
 
-/// Reads the tools of a body, in order.
+/// Reads the tools in a body, in order.
 pub(super) fn offers(side: Side<'_>) -> Vec<Offer<'_>> {
     let lists = forms::TOOLS
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn offers(side: Side<'_>) -> Vec<Offer<'_>> {
     lists.flatten().flat_map(declared).collect()
 }
 
-/// Reads the tools of one list element. Gemini's elements can declare several tools, including
+/// Reads the tools in one list element. Gemini's elements can declare several tools, including
 /// server tools.
 fn declared(element: &Value) -> Vec<Offer<'_>> {
     const LISTS: [&str; 2] = ["functionDeclarations", "function_declarations"];

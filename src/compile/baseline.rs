@@ -1,4 +1,5 @@
-//! Converts today's findings to `[[allow]]` entries, so that an existing repository can add a gate.
+//! Converts today's findings to `[[allow]]` entries, so that a gate can be added to an existing
+//! repository.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Returns an entry for each rule in each file.
+    /// Returns one entry for each rule and file with findings.
     pub fn of(report: &Report, reason: &str, expires: Date) -> Baseline {
         let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         let mut left = 0;

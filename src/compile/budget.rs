@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The maximum work for one agent in all of its contexts, in units.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
-/// The cost of each value in a body that no template renders, in units: it is still merged, copied,
+/// The cost of each value that no template renders, in units. Such values are still merged, copied,
 /// checked and compared.
 const STATIC_VALUE: u64 = 250;
 /// The cost of explaining and locating one problem in a body, in units.
@@ -20,18 +20,18 @@ pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
         .saturating_add(PROBLEM.saturating_mul(problems as u64))
 }
 /// The maximum total size of one agent's bodies, in bytes. They stay in memory until all of them
-/// are made.
+/// are compiled.
 pub(super) const MAX_HELD: usize = 128 << 20;
-/// The maximum number of values that are merged for all agents together. Each agent merges the
-/// values of its whole chain.
+/// The maximum total number of values that are merged for all agents. Each agent merges the values
+/// in its whole chain.
 pub(super) const MAX_MERGED: usize = 10_000_000;
 
-/// The work that is allowed in every run, in units.
+/// The work allowed in every run, in units.
 const RUN_BASE: u64 = 8_000_000_000;
-/// The additional work that is allowed for each body, in units: twice the usual cost.
+/// The additional work allowed for each body, in units: twice the usual cost.
 const RUN_PER_BODY: u64 = 250_000;
 
-/// Returns the maximum work of a run with this number of bodies, in units.
+/// Returns the work limit for a run with this number of bodies, in units.
 pub(super) fn run_limit(bodies: usize) -> u64 {
     RUN_BASE.saturating_add(RUN_PER_BODY.saturating_mul(bodies as u64))
 }
@@ -50,11 +50,11 @@ pub(super) struct Ledger {
 
 #[derive(Default)]
 struct Entries {
-    /// The number of leading agents whose costs are entered.
+    /// The number of leading agents whose costs have been entered.
     next: usize,
     /// The total cost of the leading agents, in units.
     sum: u64,
-    /// The costs of agents that were entered before one of their predecessors, by index.
+    /// The costs that were entered before the cost of an earlier agent, by agent index.
     ahead: HashMap<usize, u64>,
 }
 
@@ -72,7 +72,7 @@ impl Ledger {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// Enters the cost of an agent.
+    /// Records an agent's cost.
     pub(super) fn enter(&self, index: usize, cost: u64) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.ahead.insert(index, cost);
@@ -90,8 +90,8 @@ impl Ledger {
     }
 }
 
-/// Returns the number of leading agents that are part of the run. `None` means that an agent was
-/// not started.
+/// Returns the number of leading agents that are part of the run. A cost of `None` means that the
+/// agent was not started.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
     costs

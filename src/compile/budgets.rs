@@ -37,7 +37,7 @@ impl Measure {
     ];
 }
 
-/// The worst body of an agent for one limit of one budget.
+/// An agent's worst excess over one limit in a budget.
 struct Excess {
     /// The index of the budget.
     budget: usize,
@@ -47,13 +47,14 @@ struct Excess {
     /// The amount by which the body exceeds the limit.
     distance: f64,
     message: String,
-    /// The location that wrote the most expensive part of the body, and a description of that part.
+    /// The location where the most expensive part of the body was written, and a description of
+    /// that part.
     dearest: Option<(Span, String)>,
     /// The contexts in which the limit is exceeded.
     contexts: Vec<Arc<str>>,
 }
 
-/// The bodies of an agent that exceed budgets.
+/// The budget limits that an agent's bodies exceed.
 #[derive(Default)]
 pub(super) struct AgentBudgets {
     excesses: Vec<Excess>,
@@ -63,7 +64,7 @@ pub(super) struct AgentBudgets {
 struct Beyond {
     /// The location where the limit is set.
     at: Span,
-    /// The amount by which the body exceeds it.
+    /// The amount by which the body exceeds the limit.
     distance: f64,
     /// The measured amount, as a phrase with its unit.
     taken: String,
@@ -180,7 +181,7 @@ impl Taken {
         }
     }
 
-    /// Compares a body with one limit of a budget; `None` if it is within the limit.
+    /// Compares a body with one limit in a budget; returns `None` if the body is within the limit.
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {
@@ -262,7 +263,7 @@ fn size_at(body: &Value, pointer: &str) -> usize {
         .map_or(0, |value| value.to_string().len())
 }
 
-/// Returns the location that wrote the largest text at or below a pointer.
+/// Returns the location where the largest text at or below a pointer was written.
 fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     let record = Record::new(
         made.plan,
@@ -276,7 +277,7 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// The words before and after a number: `about` if it is estimated, and the unit.
+/// The words around a number: `about` before an estimate, and the unit after the number.
 #[derive(Clone, Copy)]
 struct Unit {
     before: &'static str,
@@ -289,7 +290,7 @@ impl Unit {
     }
 }
 
-/// Compares an amount with a limit; `None` if it is within the limit.
+/// Compares an amount with a limit; returns `None` if the amount is within the limit.
 fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond> {
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -307,8 +308,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// Returns the pointer to the largest leaf at or below a location. A leaf is what an author wrote,
-/// unlike the structure around it.
+/// Returns the pointer to the largest leaf at or below this one. Leaves are what authors write,
+/// unlike the structure around them.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
@@ -415,7 +416,7 @@ fn has_breakpoint(value: &Value) -> bool {
     }
 }
 
-/// Returns findings about budgets that apply to no body.
+/// Returns findings about budgets that do not apply to any body.
 pub(super) fn unused(compiler: &Compiler) -> impl Iterator<Item = Diagnostic> + '_ {
     compiler
         .repo

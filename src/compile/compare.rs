@@ -1,4 +1,4 @@
-//! Compares bodies with golden files, or with the bodies of an older side.
+//! Compares bodies with golden files, or with bodies from an older side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,23 +21,23 @@ use crate::world::AccessError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// Golden files will be written: differences are not findings.
+    /// Golden files will be written, so differences are not findings.
     Write,
-    /// Golden files must be up to date: differences are reported.
+    /// Golden files must be up to date, so differences are reported.
     Check,
-    /// Only changes are shown: golden files cause no findings.
+    /// Only changes are shown, and golden files cause no findings.
     Show,
 }
 
-/// The comparison of the agents of an older and a newer version.
+/// The result of comparing the agents in an older and a newer version.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Compared {
     /// The findings on the newer side.
     pub report: Report,
-    /// The changed files of agents without errors on either side.
+    /// The changed files of agents that have no errors on either side.
     pub changes: Vec<ChangedFile>,
-    /// The agents with errors on the newer side, by name.
+    /// The agents with errors on the newer side, sorted by name.
     pub broken: Vec<BrokenAgent>,
     /// The agents that have errors only on the older side.
     pub mended: BTreeSet<Arc<str>>,
@@ -47,14 +47,14 @@ pub struct Compared {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BrokenAgent {
-    /// Its name.
+    /// The agent's name.
     pub agent: Arc<str>,
-    /// Its state on the older side.
+    /// The agent's state on the older side.
     pub before: Before,
 }
 
 impl BrokenAgent {
-    /// Returns an agent that had golden files at some time in the past.
+    /// Returns a broken agent that once had golden files.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
         BrokenAgent {
             agent,
@@ -63,7 +63,7 @@ impl BrokenAgent {
     }
 }
 
-/// The state, on the older side, of an agent that has errors now.
+/// The older state of an agent that now has errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
@@ -87,7 +87,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Changes the agent's name in the outcome.
+    /// Renames the agent in the outcome.
     pub(crate) fn of_agent(self, from: &str, to: &str) -> Outcome {
         match self {
             Outcome::Compiled(files) => {
@@ -106,8 +106,8 @@ impl Outcome {
 }
 
 impl Compared {
-    /// Marks agents of the older side as broken because the newer side cannot read their names;
-    /// their files do not count as removed.
+    /// Marks older agents as broken because the newer side cannot read their names, so their files
+    /// do not count as removed.
     pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
         for agent in agents {
             self.changes
@@ -120,7 +120,7 @@ impl Compared {
         self.broken.sort_by(|a, b| a.agent.cmp(&b.agent));
     }
 
-    /// Adds an agent of the newer side.
+    /// Adds an agent on the newer side.
     fn add(&mut self, name: &Arc<str>, older_name: &str, before: Option<Outcome>, after: Outcome) {
         let before = match before {
             None => Before::Absent,
@@ -146,7 +146,7 @@ impl Compared {
 
 /// Limits a comparison of two sides to some agents.
 pub struct Scope<'s> {
-    /// Returns `true` if a difference may reach an agent. Called with names of both sides.
+    /// Returns `true` if a difference may reach an agent. It is called with names from both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
     /// The older names of renamed agents, by their newer names.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
@@ -163,8 +163,8 @@ impl Scope<'_> {
 }
 
 impl AgentBodies<'_> {
-    /// Returns the agent's golden files: `request.json`, and the bodies of all contexts or of those
-    /// that have golden files.
+    /// Returns the agent's golden files: `request.json`, and the bodies for all contexts, or only
+    /// for contexts that have golden files.
     pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
         let kept = self
             .bodies
@@ -176,7 +176,7 @@ impl AgentBodies<'_> {
         )
     }
 
-    /// Returns the agent's requests for all contexts, or for those that have golden files.
+    /// Returns the agent's requests for all contexts, or only for contexts that have golden files.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self
             .bodies
@@ -195,22 +195,22 @@ impl AgentBodies<'_> {
     }
 }
 
-/// Compares the bodies of a repository with golden files, or with the bodies of an older side.
+/// Compares a repository's bodies with golden files, or with bodies from an older side.
 #[derive(Clone, Copy)]
 pub struct Comparing<'a> {
-    /// The repository; when comparing two sides, the newer one.
+    /// The repository; when comparing two sides, the newer repository.
     pub compiler: &'a Compiler,
     /// The selected agents and contexts.
     pub selection: &'a Selection,
     /// The policy of the run.
     pub options: &'a PolicyOptions,
-    /// `true` to make the bodies of all contexts, `false` to make only those that have golden
-    /// files.
+    /// `true` to compile bodies for all contexts, `false` to compile them only for contexts that
+    /// have golden files.
     pub all_contexts: bool,
 }
 
 impl<'a> Comparing<'a> {
-    /// Makes all selected bodies and compares them with the files in a folder. `tick` is called
+    /// Compiles all selected bodies and compares them with the files in a folder. `tick` is called
     /// once for each agent.
     ///
     /// # Errors
@@ -257,7 +257,7 @@ impl<'a> Comparing<'a> {
         Ok((reporter.judged(found), comparison))
     }
 
-    /// Makes all selected requests of agents without errors, sorted by agent and context.
+    /// Builds all selected requests of agents without errors, sorted by agent and context.
     pub fn requests(&self) -> (Report, Vec<Request>) {
         let reporter = self.reporter();
         let (report, agents) = reporter.each(|agent| match reporter.is_broken(agent) {
@@ -267,7 +267,7 @@ impl<'a> Comparing<'a> {
         (report, agents.into_iter().flatten().collect())
     }
 
-    /// Makes all selected bodies of this side, and those of an older side that may differ. Only
+    /// Compiles all selected bodies on this side, and the older side's bodies that may differ. Only
     /// agents without errors on both sides are compared; agents with errors on one side are
     /// reported separately.
     pub fn with_older(&self, older: &Compiler, scope: &Scope<'_>) -> Compared {
@@ -371,7 +371,7 @@ fn is_broken(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, Some(Outcome::Broken))
 }
 
-/// Returns the fingerprints of the bundled files that golden files depend on, by path: those of
+/// Returns the fingerprints of the bundled files that golden files depend on, by path: files in
 /// chains, includes, provider instances and contexts.
 fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     let sources = compiler.sources();
@@ -395,7 +395,7 @@ fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     prints.collect()
 }
 
-/// Groups changes of files by cause, each with the line that caused it.
+/// Groups file changes by cause. Each group has the line that caused it.
 pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup> {
     let sizes = changes
         .iter()
@@ -408,7 +408,7 @@ pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup>
     diff::grouped(changes, |subject, change| causes.of(subject, change))
 }
 
-/// Returns the changed files of an agent, followed by the removed ones.
+/// Returns the changed files of an agent, followed by its removed files.
 pub(crate) fn changed(
     agent: &Arc<str>,
     files: Vec<GoldenFile>,
@@ -452,20 +452,21 @@ pub(crate) fn changed(
 /// is limited, and causes are found only for the agent's first changes.
 struct Causes<'c> {
     compiler: &'c Compiler,
-    /// The size of the new text of each subject, in bytes.
+    /// The size of each subject's new text, in bytes.
     sizes: HashMap<&'c BodyId, usize>,
     /// The number of bytes that may still be recompiled for each agent.
     left: HashMap<Arc<str>, usize>,
 }
 
-/// The maximum number of bytes of an agent's bodies that are made to find causes.
+/// The maximum number of bytes that are compiled for one agent to find causes.
 const MAX_MADE: usize = 8 * 1024 * 1024;
-/// The minimum cost of making a body, in bytes.
+/// The minimum cost of compiling a body, in bytes.
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
     /// Returns the location where the new value of a change was written, or where a missing value
-    /// should have been written; `None` if it is unknown, or if the agent's limit is used up.
+    /// should have been written; `None` if the location is unknown, or if the agent's limit is used
+    /// up.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {

@@ -1,4 +1,4 @@
-//! A repository that has been read and checked. All modules here work on it.
+//! A repository that has been read and checked: the input to all modules here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub struct Compiler {
     pub(super) contexts: Vec<LoadedContext>,
     /// The cache of answers that agents and contexts share.
     pub(super) memory: Arc<Memory>,
-    /// The entries of `leaves_out` in profiles that were seen so far.
+    /// The `leaves_out` entries seen in profiles so far.
     pub(super) declarations: Declarations,
-    /// The concrete agents of the compiled layers, sorted by name; `true` if an agent can be
+    /// The concrete agents in the compiled layers, sorted by name, each with `true` if it can be
     /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
@@ -81,9 +81,9 @@ impl Compiler {
         &self.agents
     }
 
-    /// Merges a profile over its ancestors; `None` if the chain is broken.
+    /// Merges a profile over its ancestors; returns `None` if the chain is broken.
     pub fn resolve(&self, id: ProfileId) -> Option<ResolvedProfile<'_>> {
-        // Loading has already reported the findings of merging.
+        // Loading has already reported the findings from merging.
         Some(resolve::resolve_again(self.hierarchy.chain(id)?))
     }
 
@@ -92,14 +92,14 @@ impl Compiler {
         Plan::new(&self.repo, &self.engine, &self.memory, self.resolve(id)?)
     }
 
-    /// Returns statistics about shared work so far, and the memory that the cache uses.
+    /// Returns statistics about the work shared so far, and the cache's memory use.
     #[cfg(feature = "cli")]
     pub(crate) fn memory_use(&self) -> MemoryUse {
         self.memory.usage()
     }
 }
 
-/// Returns `true` if, according to its own file, a profile is an agent to compile.
+/// Returns `true` if a profile's own file makes it an agent to compile.
 pub(super) fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
     !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)

@@ -18,10 +18,10 @@ use crate::world::{Remembering, World};
 pub struct LoadedContext {
     /// The context as loaded.
     pub context: Context,
-    /// `true` if this repository has golden files for its bodies.
+    /// `true` if this repository has golden files for bodies in this context.
     pub golden: bool,
     pub(super) plain: Arc<Version>,
-    /// The identity of the context in keys of the cache.
+    /// The context's identity in cache keys.
     pub(super) id: Identity,
     pub(super) scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
@@ -62,7 +62,7 @@ impl LoadedContext {
         }
     }
 
-    /// Returns the request of an agent for a version of the conversation.
+    /// Returns an agent's request for a version of the conversation.
     pub(super) fn request<'a>(
         &'a self,
         plan: &Plan<'_>,
@@ -78,7 +78,7 @@ impl LoadedContext {
         }
     }
 
-    /// Returns the file of the context, with the locations of its values.
+    /// Returns the context file, with the locations of its values.
     pub(super) fn source(&self, sources: &Sources) -> Option<&ContextSource> {
         self.source
             .get_or_init(|| {
@@ -97,13 +97,13 @@ impl LoadedContext {
     }
 }
 
-/// Returns the number of content blocks of a conversation, rounded up to a power of two.
+/// Returns the number of content blocks in a conversation, rounded up to a power of two.
 fn size_class(normalised: &NormalisedConversation) -> usize {
     normalised.conversation.block_count().next_power_of_two()
 }
 
-/// The files that prompts may read, by the layer of the agent. All contexts share them, so each
-/// file is read once.
+/// The files that prompts may read, by the agent's layer. All contexts share them, so each file is
+/// read once.
 pub(super) struct Readable(HashMap<LayerKind, Vec<Arc<dyn World>>>);
 
 impl Readable {

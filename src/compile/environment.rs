@@ -9,7 +9,7 @@ use crate::render::{Folders, PromptScope};
 use crate::repo::{LayerKind, Repo};
 use crate::world::{MemoryWorld, World};
 
-/// The files that prompts may read, for each layer of agents.
+/// The files that prompts may read, by the agents' layer.
 pub(super) type Scopes = HashMap<LayerKind, Arc<PromptScope>>;
 
 /// The environment of a conversation that system prompts can see.
@@ -21,13 +21,13 @@ pub struct PromptEnvironment {
     pub project_name: Arc<str>,
     /// The language of the file that the user has open.
     pub language: Arc<str>,
-    /// The names of folders.
+    /// The folder names that prompts can see.
     pub folders: Folders,
 }
 
 impl PromptEnvironment {
-    /// Returns `true` if prompts see the same in both environments: the same project object and the
-    /// same names.
+    /// Returns `true` if both environments look the same to prompts: the same project object and
+    /// the same names.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);

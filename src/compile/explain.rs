@@ -1,4 +1,4 @@
-//! Finds the files that wrote a value in a body, for findings, `reqc explain` and the causes of
+//! Finds where the values in bodies were written, for findings, `reqc explain` and the causes of
 //! changes.
 
 pub(super) mod entrance;
@@ -42,16 +42,17 @@ pub struct Explanation {
     /// The literal in the profile: the value itself, or the template that rendered it. `None` if a
     /// provider step wrote it.
     pub literal: Option<Span>,
-    /// The values that this one overrides, at earlier levels of the chain, nearest first.
+    /// The values that this value overrides, at earlier levels of the chain, nearest first.
     pub overrode: Vec<Span>,
     /// The provider step that wrote the value, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
     /// The setting that determines where the step writes the value.
     pub placed_by: Option<Span>,
-    /// The provider steps that added to a list or object which they did not create, each with its
+    /// The provider steps that added to a list or object that they did not create, each with its
     /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// The runs of a template's output, or the single value in the context that a step wrote.
+    /// The sources of the runs in a template's output, or the single context value that a step
+    /// wrote.
     pub sources: Vec<ValueSource>,
 }
 
@@ -61,17 +62,17 @@ pub struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Returns an explainer for the bodies of a repository.
+    /// Returns an explainer for a repository's bodies.
     pub fn new(compiler: &'a Compiler) -> Explainer<'a> {
         Explainer { compiler }
     }
 
-    /// Explains the value at a pointer in one body of an agent or, without a pointer, all its
-    /// leaves. Returns `None` if there is no such body.
+    /// Explains the value at a pointer in one of an agent's bodies or, without a pointer, all of
+    /// the body's leaves. Returns `None` if there is no such body.
     ///
     /// # Errors
     ///
-    /// Returns the findings that prevent making the body.
+    /// Returns the findings that prevent the body from being compiled.
     pub fn explain(
         &self,
         id: ProfileId,
@@ -188,8 +189,8 @@ impl<'a> Explainer<'a> {
         }))
     }
 
-    /// Replaces the origin of the model's name if the client overrides the profile: in
-    /// `models.toml`, or in the request.
+    /// Replaces the origin of the model's name if the client overrides the profile, in
+    /// `models.toml` or in the request.
     fn with_model(
         &self,
         explanation: Explanation,

@@ -21,7 +21,7 @@ use crate::source::{FileId, Span};
 use crate::toml::Kind;
 use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
 
-/// The reporter of problems in an agent's bodies for one context.
+/// Reports the problems in an agent's bodies for one context.
 pub(super) struct Teller<'a> {
     pub(super) places: Places<'a>,
 }
@@ -138,7 +138,7 @@ impl Teller<'_> {
             span: entrance.map_or(span, |entrance| entrance.span),
             sense: sense.as_deref(),
         };
-        // A finding that is reported once for all agents still gets the message of each agent.
+        // A finding that is reported once for all agents still contains each agent's message.
         let is_in_context = outside.is_some_and(Outside::is_in_context);
         if is_in_context || !findings.reach(at, self.places.plan.name(), self.context()) {
             let finding = self.finding_at(problem, place, outside, entrance);
@@ -176,7 +176,7 @@ impl Teller<'_> {
         })
     }
 
-    /// Returns a problem as a finding at its origin, with the steps that led there.
+    /// Returns a problem as a finding at its origin, with the steps that led to it.
     fn finding_at(
         &self,
         problem: Problem,
@@ -200,7 +200,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Adds this agent and context to the reach of a finding.
+    /// Adds this agent and context to a finding's reach.
     fn reached(&self, finding: Diagnostic) -> Diagnostic {
         finding.reaching(self.places.plan.name(), Some(self.context()))
     }
@@ -210,7 +210,7 @@ impl Teller<'_> {
     }
 }
 
-/// Returns the `unset` entry that removed a member which, according to the problem, is missing.
+/// Returns the `unset` entry that removed the member that a problem reports as missing.
 fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
     problem
         .lacks
@@ -218,7 +218,7 @@ fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
         .find_map(|member| plan.unset_at(member))
 }
 
-/// Converts the problems of a live body to findings at their origins. Problems in content that the
+/// Converts the problems in a live body to findings at their origins. Problems in content that the
 /// provider sent are warnings at most, because such content is sent back unchanged.
 pub(super) fn of_live_body(
     plan: &Plan<'_>,
@@ -244,7 +244,7 @@ pub(super) fn of_live_body(
     findings
 }
 
-/// The note on a finding in content that the provider sent.
+/// The note for a finding in content that the provider sent.
 const GOES_BACK: &str = "the provider sent this content itself, so it is sent back unchanged";
 
 /// A provider instance that a profile sets in place of its parent's.
@@ -252,18 +252,17 @@ struct OtherInstance<'p> {
     /// The location of the instance's name.
     span: Span,
     instance: &'p str,
-    /// The wire formats of the parent's instance and of this one.
+    /// The wire formats of the parent's instance and of the profile's instance.
     wires: [WireFormat; 2],
-    /// The files of the profile that names the instance, and of that profile's descendants in the
-    /// chain.
+    /// The files of the profile that sets the instance, and of its descendants in the chain.
     below: Vec<FileId>,
-    /// The problems of the body at the parent's instance.
+    /// The body's problems at the parent's instance.
     wrong_before: Vec<Problem>,
 }
 
 impl OtherInstance<'_> {
     /// Returns a replacement for a finding about an inherited value that is valid at the parent's
-    /// instance. The mistake is then the choice of the instance, not the value.
+    /// instance. In that case, the mistake is the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let mut places = place
             .steps
@@ -294,7 +293,7 @@ impl OtherInstance<'_> {
         })
     }
 
-    /// Returns the finding for a body that is written for another format.
+    /// Returns the finding for a body that is written for a different format.
     fn other_format(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         if !is_of_schema(problem) || !is_error {
@@ -330,7 +329,7 @@ fn part_of(problem: &Problem) -> KeyOrValue {
     }
 }
 
-/// Adds help on removing a literal of a bundled profile. Problems with keys get only this help,
+/// Adds help on removing a literal in a bundled profile. Problems with keys get only this help,
 /// because bundled files have no misspelled names.
 fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
     let entry = plan
@@ -354,8 +353,8 @@ pub(super) fn finding(problem: Problem, span: Span) -> Diagnostic {
     finding.in_sense(problem.sense)
 }
 
-/// Adds to a finding an excerpt of the value, if a template wrote it, and the steps that led to its
-/// location.
+/// Adds two things to a finding: an excerpt of the value, if a template wrote it, and the steps
+/// that led to the value's location.
 fn written(
     finding: Diagnostic,
     place: &Provenance,

@@ -1,4 +1,4 @@
-//! Content that agents lose: the losses in each body, reported once for each kind at the nearest
+//! Finds content that agents lose. Each kind of loss in a body is reported once, at the nearest
 //! location.
 
 mod judged;

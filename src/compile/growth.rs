@@ -2,7 +2,7 @@
 //!
 //! A context also represents the requests before it: those of its earlier turns, and one after each
 //! user message and each result. For each of these requests, the members that belong to the prefix
-//! are compiled, and compared with the body of the whole conversation.
+//! are compiled, and compared with the whole conversation's body.
 
 use super::budget;
 use super::explain::places::Places;
@@ -14,7 +14,7 @@ use crate::diag::Findings;
 use crate::json::Pointer;
 use crate::unit::{Body, Costed, KeyOrValue, Provenance, Record, Request};
 
-/// The note on the location that wrote the earlier value.
+/// The note for the location where the earlier value was written.
 const WRITTEN_BEFORE: &str = "written here in the previous request";
 
 /// Reports the first part of an earlier request that the later body changes.
@@ -47,7 +47,7 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
     }
 }
 
-/// Makes the compared part of an earlier request's body.
+/// Compiles the compared part of an earlier request's body.
 fn body_of(
     later: &Compiled<'_>,
     earlier: &Earlier,
@@ -102,7 +102,7 @@ fn tell(
         if !is_in_both {
             return finding;
         }
-        // Another location may have written the earlier value, and may be the cause.
+        // The earlier value may have been written at a different location, which may be the cause.
         let before = differing.place_in(request, body);
         let before = places
             .outside(&before)

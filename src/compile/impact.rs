@@ -33,7 +33,7 @@ pub struct ImpactQuery {
     pub column: Option<usize>,
 }
 
-/// The bodies of one agent that a location reaches.
+/// One agent's bodies that a location reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
@@ -42,13 +42,13 @@ pub struct Reached {
     /// The values that the location wrote, by context. A context without values means that the
     /// location only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// `true` if the location affects the request outside the body: URL, headers, key.
+    /// `true` if the location affects the request outside the body (URL, headers or key).
     pub request: bool,
     /// The effect of a location that cannot be traced. In this case, no values are listed.
     pub unfollowed: Option<&'static str>,
 }
 
-/// The reason the reach of a location cannot be reported.
+/// The reason a location's reach cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {
@@ -61,27 +61,27 @@ pub enum ImpactError {
     },
     /// The file is a context with errors, which is left out.
     LeftOut {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
-    /// The file has no such line.
+    /// The file does not contain the queried line.
     NoSuchLine {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The line from the query.
         line: usize,
-        /// The last line that a query may name.
+        /// The last line that a query may specify.
         lines: usize,
     },
-    /// The line has no such column.
+    /// The line does not contain the queried column.
     NoSuchColumn {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The line from the query.
         line: usize,
         /// The column from the query.
         column: usize,
-        /// The last column that a query may name.
+        /// The last column that a query may specify.
         columns: usize,
     },
 }
@@ -181,7 +181,8 @@ const UNMADE: &str = "its bodies cannot be compiled";
 /// The result for one agent.
 enum Found {
     Reached(Reached),
-    /// Some bodies of the agent cannot be made, and the location does not reach the others.
+    /// Some of the agent's bodies cannot be compiled, and the location does not reach the other
+    /// bodies.
     Unmade(ProfileId),
     Nothing,
 }
@@ -213,7 +214,8 @@ impl Reached {
 ///
 /// # Errors
 ///
-/// Returns an error if no agent uses the file, or if the file has no such line or column.
+/// Returns an error if no agent uses the file, or if the file does not contain the queried line or
+/// column.
 pub fn impact(
     compiler: &Compiler,
     asked: &ImpactQuery,
@@ -236,7 +238,7 @@ pub fn impact(
         });
     let found: Vec<Found> = found.collect();
     let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
-    // Agents whose bodies cannot be made are traced through their files.
+    // Agents whose bodies cannot be compiled are traced through their files.
     let may_reach = match unmade {
         true => FileReach::new(compiler).of(&Named(vec![asked.path.clone()]), false),
         false => Reach::default(),
@@ -270,7 +272,7 @@ struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    /// Returns `true` if the location is a comment, and an error if there is no such location.
+    /// Returns `true` if the location is a comment, and an error if the location does not exist.
     fn check(&self, may_reach: &Reach) -> Result<bool, ImpactError> {
         let (compiler, path) = (self.compiler, &self.query.path);
         let mut files = compiler.sources().iter();
@@ -342,7 +344,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the lists and objects of bodies whose brackets and commas the location writes.
+    /// Returns the lists and objects in bodies whose brackets and commas the location writes.
     fn held_together(
         &self,
         id: ProfileId,
@@ -450,8 +452,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns `true` if the location certainly has no effect on an agent, even if its bodies
-    /// cannot be made. This includes locations in the files of provider instances, whose effects
-    /// are fully known.
+    /// cannot be compiled. This includes locations in the files of provider instances, whose
+    /// effects are fully known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
         let Some((file, range)) = self.place() else {
             return false;
@@ -485,8 +487,8 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// A location to find among the origins of a body: the queried one, or the construct that it
-/// belongs to.
+/// A location to find among the origins of a body: the queried location, or the construct that
+/// contains it.
 struct Asked<'a> {
     sources: &'a Sources,
     query: &'a ImpactQuery,
@@ -509,7 +511,7 @@ impl Asked<'_> {
             .any(|range| start < range.end && range.start < end)
     }
 
-    /// Returns the ranges to find in the text of the file.
+    /// Returns the ranges to find in the file's text.
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.instead
             .clone()
@@ -538,7 +540,7 @@ fn brought(plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
         .collect()
 }
 
-/// Returns the members that queried entries of `unset` remove from the body.
+/// Returns the members that queried `unset` entries remove from the body.
 fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
     let mut removed = Vec::new();
     for entry in plan.profile.chain.iter().flat_map(|profile| &profile.unset) {
@@ -553,7 +555,7 @@ fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
     removed
 }
 
-/// Returns `true` if a queried entry of `unset` removes a header from the request.
+/// Returns `true` if a queried `unset` entry removes a header from the request.
 fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
     let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
     let mut asked = entries.filter(|entry| asked.hits(entry.span));
@@ -592,7 +594,7 @@ fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
     places
 }
 
-/// Suggests a file with a similar path: the same name in another folder, or a similar name.
+/// Suggests a file with a similar path: the same name in a different folder, or a similar name.
 fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
     let mut numbered = wanted.match_indices(':').map(|(at, _)| &wanted[..at]);
     if let Some(path) = numbered.find(|path| paths.contains(path)) {
@@ -621,7 +623,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns the name without its extension, which many files share.
+/// Returns the name without its extension, because many files have the same extension.
 fn stem(path: &str) -> &str {
     let name = file_name(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)

@@ -1,4 +1,4 @@
-//! Checks one body that no profile made, with the schemas and rules for all bodies.
+//! Checks a body that was not compiled from a profile, with the schemas and rules for all bodies.
 
 use serde_json::Value;
 
@@ -12,22 +12,22 @@ use crate::provider::{
 };
 use crate::repo::{Instance, LayerKind};
 
-/// The destination of a body that no profile made.
+/// The destination of a body that was not compiled from a profile.
 #[derive(Debug, Clone, Default)]
 pub struct LintTarget<'t> {
     /// The provider instance. Its extra fields are allowed, and the rules of its server apply.
     pub instance: Option<&'t Instance>,
     /// The server, if there is no instance.
     pub server: Option<Server>,
-    /// The model, unless the body names one.
+    /// The model, unless the body specifies a model.
     pub model: Option<&'t str>,
-    /// The headers of the request. If they are unknown, the headers of the instance apply, if there
-    /// is one.
+    /// The headers of the request. If they are unknown, the instance's headers apply, if there is
+    /// an instance.
     pub headers: Option<ApiHeaders>,
 }
 
 impl LintTarget<'_> {
-    /// Returns the headers of the request, or those of the instance.
+    /// Returns the headers of the request, or else the instance's headers.
     pub(super) fn all_headers(&self) -> Option<ApiHeaders> {
         self.headers.clone().or_else(|| {
             let instance = self.instance?;
@@ -47,7 +47,7 @@ impl LintTarget<'_> {
         }
     }
 
-    /// Returns the server, if it is given or the instance's host implies it.
+    /// Returns the server, if it is given, or if the instance's host implies it.
     fn known_server(&self) -> Option<Server> {
         self.server.or_else(|| {
             let url = &self.instance?.url.value;
@@ -69,14 +69,14 @@ impl LintTarget<'_> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Linted {
-    /// Its wire format.
+    /// The body's wire format.
     pub wire: WireFormat,
     /// The problems, at pointers into the body, before any policy.
     pub problems: Vec<Problem>,
 }
 
-/// A judge of bodies from any source, based on the schemas of their wire formats and the rules of
-/// their servers.
+/// Judges bodies from any source by the schemas of their wire formats and the rules of their
+/// servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,
 }
@@ -116,8 +116,8 @@ impl<'a> Judge<'a> {
         Ok(Linted { wire, problems })
     }
 
-    /// Returns the problem of a model that the destination does not serve, unless the destination
-    /// is only guessed from the body.
+    /// Returns the problem about a model that the destination does not serve, unless the
+    /// destination is only guessed from the body.
     fn unserved_model(&self, body: &Value, target: &LintTarget<'_>) -> Option<Problem> {
         let server = target.known_server()?;
         let in_body = body.get("model").and_then(Value::as_str);
@@ -143,7 +143,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Returns the problems that schemas and rules find in a body of a wire format.
+    /// Returns the problems that schemas and rules find in a body with this wire format.
     pub fn problems(
         &self,
         body: &Value,
@@ -190,9 +190,9 @@ impl<'a> Judge<'a> {
             .and_then(local_server)
     }
 
-    /// Returns the local server that only the port suggests. This is a guess, because other
-    /// software listens on the same port by default (mistral.rs on LM Studio's, mlx-lm and
-    /// `LocalAI` on llama.cpp's). Returns `None` if an instance of the repository has the address.
+    /// Returns the local server that the port alone suggests. This is a guess, because other
+    /// software uses the same port by default (mistral.rs on LM Studio's, mlx-lm and `LocalAI` on
+    /// llama.cpp's). Returns `None` if an instance of the repository has the address.
     pub(super) fn guessed_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
         let is_known = self
             .instances_at(endpoint)
@@ -210,7 +210,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Returns the server of an instance if it is a local one. A local server supports several wire
+/// Returns the server of an instance if that server is local. A local server supports several wire
 /// formats at one address.
 pub(super) fn local_server(instance: &Instance) -> Option<Server> {
     let server = Server::of(instance, api(instance)?);
@@ -238,7 +238,7 @@ pub(super) fn api(instance: &Instance) -> Option<ClientApi> {
     ClientApi::from_name(&instance.client_api.value)
 }
 
-/// Returns a copy of the body with this model added; `None` if it needs none.
+/// Returns a copy of the body with this model added; `None` if the body needs no model.
 fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Value> {
     let model = model.filter(|_| wire.has_model_in_body() && body.get("model").is_none())?;
     let mut body = body.clone();
@@ -247,14 +247,14 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     Some(body)
 }
 
-/// Returns `true` if a name cannot be that of a Claude model on any platform.
+/// Returns `true` if the name cannot belong to a Claude model on any platform.
 fn is_of_another_maker(model: &str) -> bool {
     model != MODEL_PLACEHOLDER && !is_claude_model(model)
 }
 
-/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's formats,
-/// so only a model of OpenAI identifies OpenAI. Anthropic's format identifies Anthropic, unless the
-/// model is another maker's.
+/// Returns the most likely server for a body in a wire format. Many servers speak OpenAI's formats,
+/// so only an OpenAI model identifies OpenAI. Anthropic's format identifies Anthropic, unless the
+/// model is from a different vendor.
 pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages if model.is_some_and(is_of_another_maker) => Server::Unknown,

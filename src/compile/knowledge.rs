@@ -1,4 +1,4 @@
-//! Known facts about the model of a body that no profile made.
+//! Known facts about the model in a body that was not compiled from a profile.
 
 use super::compiler::Compiler;
 use crate::check::families::{ModelFacts, Route};
@@ -8,11 +8,11 @@ use crate::repo::{Price, Property};
 /// The known facts about a model on a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelKnowledge {
-    /// The maximum number of tokens of a request and its answer together.
+    /// The maximum number of tokens in a request and its answer together.
     pub(crate) context_window: Option<i64>,
     /// The length of the shortest prefix that is cached, in tokens.
     pub(crate) cache_minimum: Option<i64>,
-    /// The price of tokens.
+    /// The model's token price.
     pub(crate) price: Option<Price>,
     /// `true` if thinking blocks are valid only after the unchanged content that preceded them.
     pub(crate) binds_thinking: bool,

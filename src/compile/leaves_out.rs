@@ -1,4 +1,4 @@
-//! Entries of `leaves_out` in profiles: content that an agent drops on purpose.
+//! The `leaves_out` entries in profiles, which list the content that an agent drops on purpose.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::toml::Kind;
 use crate::unit::Plan;
 
-/// An entry of `leaves_out`.
+/// A `leaves_out` entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Declared {
     pub(super) kind: ContentKind,
@@ -18,7 +18,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Returns the entries of an agent.
+    /// Returns an agent's entries.
     pub(super) fn of(plan: &Plan<'_>) -> Vec<Declared> {
         let Some(merged) = plan.profile.merged.get("leaves_out") else {
             return Vec::new();
@@ -41,7 +41,7 @@ impl Declared {
     }
 }
 
-/// The entries of `leaves_out` by location. An entry is marked as used when it applies.
+/// The `leaves_out` entries by location. An entry is marked as used when it applies.
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 
@@ -62,7 +62,7 @@ impl Declarations {
         seen.is_used |= is_used;
     }
 
-    /// Returns findings about entries that never apply, if they are in an editable file.
+    /// Returns findings about entries that never apply, if the entries are in editable files.
     pub(super) fn unused(&self, is_editable: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = all

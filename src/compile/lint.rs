@@ -1,4 +1,4 @@
-//! Checks whole files of bodies that were not made from profiles.
+//! Checks whole files of bodies that were not compiled from profiles.
 //!
 //! [`Linting`] reads files, line by line if they are JSON Lines, and returns a
 //! [`Report`](super::Report) like a run over a repository.

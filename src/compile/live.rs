@@ -1,5 +1,5 @@
-//! Makes bodies of conversations that are not contexts: those of sessions, of `reqc send` and of
-//! hosts.
+//! Compiles bodies for conversations that are not contexts, such as those in sessions, in `reqc
+//! send` and in hosts.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct Live<'a> {
 pub struct LiveBody {
     /// The body to send.
     pub body: Body,
-    /// The findings of schemas and rules, before any policy.
+    /// The findings from schemas and rules, before any policy.
     pub findings: Vec<Diagnostic>,
     /// The whole system prompt in the body; blank if there is none.
     pub prompt: Arc<str>,
@@ -47,7 +47,7 @@ impl<'a> Live<'a> {
         Live { compiler, plan }
     }
 
-    /// Makes the body of a conversation, in the normal form that contexts have.
+    /// Compiles the body of a conversation, in the normal form that contexts use.
     ///
     /// # Errors
     ///
@@ -63,8 +63,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Returns the findings of schemas and rules for the body of a conversation, before any policy
-    /// is applied. The list is empty if the body cannot be compiled.
+    /// Returns the findings from schemas and rules for a conversation's body, before any policy is
+    /// applied. The list is empty if the body cannot be compiled.
     pub fn findings(
         &self,
         conversation: Conversation,
@@ -75,7 +75,7 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it, combining [`Live::body`] and [`Live::findings`]. Problems in
+    /// Compiles a body and checks it, combining [`Live::body`] and [`Live::findings`]. Problems in
     /// blocks that the provider sent, or in signatures of its thinking, are at most warnings,
     /// because the provider accepts them back unchanged, regardless of the schemas.
     ///
@@ -130,7 +130,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Returns the conversation of a context as the agent receives it in the last turn, for a
+    /// Returns the conversation in a context as the agent receives it in the last turn, for a
     /// session that continues it.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl<'a> Live<'a> {
     }
 
     /// Returns the conversation with the agent's surroundings and attached files before the first
-    /// user message, unless the host has already added them.
+    /// user message, unless the host has already added these.
     fn told(
         &self,
         conversation: Conversation,

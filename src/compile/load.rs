@@ -1,4 +1,5 @@
-//! Reads and checks a repository: does all work that does not depend on a conversation, once.
+//! Reads and checks a repository. This is all the work that does not depend on a conversation, and
+//! it is done only once.
 
 mod missing;
 mod models;

@@ -33,7 +33,7 @@ pub struct Mended {
     pub edits: usize,
 }
 
-/// The maximum number of rounds. Fixes may lead to further fixes, which need another round.
+/// The maximum number of rounds. A fix may make further fixes possible, which need another round.
 const MOST_ROUNDS: usize = 10;
 /// The maximum length of a line that is used to distinguish edits, in bytes.
 const LONGEST_LINE: usize = 2000;
@@ -86,7 +86,7 @@ struct State {
     edits: usize,
 }
 
-/// An edit of a file's bytes.
+/// An edit to a file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ByteEdit {
     path: String,
@@ -150,7 +150,7 @@ struct Bench<'r> {
 }
 
 impl Bench<'_> {
-    /// Returns a better state than this one; `None` if no edit leads to one.
+    /// Returns a better state than this one; `None` if no edit produces one.
     fn round(&mut self, state: &State) -> Option<State> {
         let edits = self.edits(state);
         if edits.is_empty() {
@@ -169,7 +169,7 @@ impl Bench<'_> {
         None
     }
 
-    /// Returns the edits that a report proposes, without rejected ones. Of overlapping edits, only
+    /// Returns the edits that a report proposes, without rejected edits. Of overlapping edits, only
     /// the first is included.
     fn edits(&self, state: &State) -> Vec<ByteEdit> {
         let sources = &state.report.sources;
@@ -223,8 +223,8 @@ fn errors(report: &Report) -> usize {
 }
 
 impl State {
-    /// Converts an edit of a source to an edit of its file; `None` if the file is not part of the
-    /// repository, or has changed since it was compiled.
+    /// Converts an edit to a source into an edit to its file; returns `None` if the file is not
+    /// part of the repository, or has changed since it was compiled.
     fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
         let file = self.report.sources.get(edit.span.file);
         let read = || {
@@ -275,7 +275,7 @@ impl Overlay {
         }
     }
 
-    /// Returns the overlay with edits applied, which must be sorted and must not overlap.
+    /// Returns the overlay with edits applied. The edits must be sorted and must not overlap.
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {

@@ -23,8 +23,8 @@ pub(super) struct Pairing<'c> {
 }
 
 impl<'c> Pairing<'c> {
-    /// Pairs an agent and a context; `None` if the agent is unusable or the context does not fit
-    /// it, `Err` if the agent's surroundings cannot be rendered.
+    /// Pairs an agent and a context. Returns `None` if the agent is unusable or the context does
+    /// not fit it, and `Err` if the agent's surroundings cannot be rendered.
     pub(super) fn of(
         compiler: &'c Compiler,
         id: ProfileId,
@@ -49,12 +49,12 @@ impl<'c> Pairing<'c> {
         })
     }
 
-    /// Returns the request for a model. Without one, the profile's own model is used.
+    /// Returns the request for a model. Without a model, the profile's own model is used.
     pub(super) fn request<'a>(&'a self, model: Option<&'a str>) -> Request<'a> {
         self.loaded.request(&self.plan, &self.version, model)
     }
 
-    /// Makes the body.
+    /// Compiles the body.
     pub(super) fn body(&self, request: &Request<'_>) -> Result<Body, Vec<Diagnostic>> {
         self.plan.body(self.sources, &self.renderer, request)
     }
@@ -65,7 +65,7 @@ impl<'c> Pairing<'c> {
     }
 }
 
-/// A body of an agent in a context, and everything that it was made from.
+/// An agent's body in a context, and everything that it was compiled from.
 pub(super) struct Compiled<'a> {
     pub(super) compiler: &'a Compiler,
     pub(super) plan: &'a Plan<'a>,

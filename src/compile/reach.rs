@@ -1,7 +1,7 @@
 //! Finds the agents that a change to the given files can affect. It may find too many agents, but
 //! never too few.
 //!
-//! It follows everything that an agent is made from: its chain, the templates' includes, its
+//! It follows everything that an agent is compiled from: its chain, the templates' includes, its
 //! provider instance, contexts, settings, and the files that its system prompt reads, looks for or
 //! lists.
 
@@ -31,7 +31,7 @@ const OF_ALL: [&str; 2] = [folders::CONFIG, folders::MODEL_FAMILIES];
 const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
-/// Searches for the agents and contexts that some files reach.
+/// Searches for the agents and contexts that the given files reach.
 pub struct FileReach<'a> {
     compiler: &'a Compiler,
 }
@@ -42,8 +42,8 @@ impl<'a> FileReach<'a> {
         FileReach { compiler }
     }
 
-    /// Returns all agents and contexts that some files of the loaded repository reach. With
-    /// `golden`, golden files reach the agents that own them. The result only lists files that are
+    /// Returns all agents and contexts that touched files in the loaded repository reach. With
+    /// `golden`, golden files reach the agents that own them. The result lists only files that are
     /// part of the repository.
     pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
         let files: BTreeSet<FileId> = self
@@ -107,7 +107,7 @@ impl<'a> FileReach<'a> {
         Users::of(self.compiler).by_path(paths)
     }
 
-    /// Returns, for each set of files, the agents whose prompts access any of them.
+    /// Returns, for each set of files, the agents whose prompts access any file in the set.
     pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
         let reads = PromptReads::of_all(self.compiler);
         let mut agents = Vec::with_capacity(sets.len());
@@ -118,7 +118,7 @@ impl<'a> FileReach<'a> {
         agents
     }
 
-    /// Returns the files of the repository that were read while loading, with their paths.
+    /// Returns the repository files that were read during loading, with their paths.
     fn own_files(&self) -> impl Iterator<Item = (FileId, &Arc<str>)> {
         let files = self
             .compiler
@@ -136,8 +136,8 @@ impl<'a> FileReach<'a> {
             .map(|(id, _)| name(self.compiler, *id))
     }
 
-    /// Adds agents by the files that they are made from. Broken agents have no such files, so they
-    /// are added by their findings.
+    /// Adds the agents that are compiled from the given files. Broken agents have no list of files,
+    /// so they are added by their findings.
     fn reach_by_files(&self, files: &BTreeSet<FileId>, reach: &mut Reach) {
         match Users::of(self.compiler).by_file(files) {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),

@@ -112,7 +112,7 @@ impl Summary {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
-    /// The number of checked bodies of each wire format, in the order of [`WireFormat::ALL`].
+    /// The number of checked bodies in each wire format, in the order of [`WireFormat::ALL`].
     pub formats: Vec<(WireFormat, usize)>,
     /// The number of skipped requests, which were sent to endpoints for other kinds of bodies.
     pub passed_over: usize,
@@ -145,7 +145,7 @@ impl LintedBodies {
 
 /// The findings, before the policy.
 pub(super) struct Found {
-    /// The files of the repository, and those that were compared.
+    /// The repository's files and the compared files.
     pub(super) sources: Sources,
     pub(super) findings: Findings,
     pub(super) agents: usize,
@@ -183,7 +183,7 @@ impl<'a> Reporter<'a> {
         (self.judged(found), results)
     }
 
-    /// Makes a report of only these findings, sorted and with the severities of a run. `sources`
+    /// Builds a report with only these findings, sorted and with the severities of a run. `sources`
     /// are the files that the findings point into.
     pub(crate) fn of(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let mut findings = Findings::default();
@@ -197,9 +197,9 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Returns `true` if an agent's bodies, or the files that it is made from, have errors. Golden
-    /// files of a broken agent are not touched. Lost content and exceeded budgets are not included,
-    /// because such bodies are sent, and golden files and reviews exist to show them.
+    /// Returns `true` if an agent's bodies, or the files that it is compiled from, have errors.
+    /// Golden files of a broken agent are not touched. Lost content and exceeded budgets do not
+    /// count, because such bodies are sent, and golden files and reviews exist to show them.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
         findings.extend(
@@ -226,8 +226,8 @@ impl<'a> Reporter<'a> {
             .any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Runs the selection, and combines the findings from loading that concern it with those of the
-    /// run.
+    /// Runs the selection, and combines the loading findings that concern it with the run's
+    /// findings.
     pub(super) fn found<R: Send>(
         &self,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
@@ -320,7 +320,7 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// Returns `true` if an error may explain why a run made no body.
+/// Returns `true` if an error may explain why a run compiled no bodies.
 fn tells_why_no_body(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
 }

@@ -1,4 +1,4 @@
-//! Routing: the first agent in a roster whose `match` accepts a file.
+//! Routes files to agents: finds the first agent in a roster whose `match` accepts a file.
 
 mod router;
 pub(super) mod rosters;

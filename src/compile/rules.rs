@@ -201,8 +201,8 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     findings.collect()
 }
 
-/// Returns the finding of an `[[extension]]` entry that allowed nothing; `used` are the provider
-/// instances of all agents, and those that they extend.
+/// Returns the finding about an `[[extension]]` entry that allowed nothing; `used` contains the
+/// provider instances of all agents, and the instances that they extend.
 pub(super) fn unused_extension(repo: &Repo, place: Span, used: &BTreeSet<Arc<str>>) -> Diagnostic {
     let message = "no body contains what this entry allows";
     let finding = Diagnostic::new(&UNUSED_EXTENSION, place, message);
@@ -277,7 +277,7 @@ pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic
         .help("compile it for fewer contexts at a time, or find out what makes its bodies so large")
 }
 
-/// Returns the finding about the agents beyond the limit of merged values.
+/// Returns the finding about the agents beyond the limit on merged values.
 pub(super) fn too_many_values(
     hierarchy: &Hierarchy,
     first: ProfileId,
@@ -335,7 +335,7 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
         .help("rename one of the agents")
 }
 
-/// Returns a finding if some operating system does not allow the name of an agent's golden folder.
+/// Returns a finding if an operating system does not allow the name of an agent's golden folder.
 pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
     let message = format!("no golden folder can be named `{}`: {why}", profile.slug());

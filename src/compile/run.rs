@@ -1,4 +1,4 @@
-//! Runs over agents in parallel, and makes and checks every selected body.
+//! Runs over agents in parallel, and compiles and checks every selected body.
 //!
 //! Results are in the order of agents, independent of how threads are scheduled.
 
@@ -32,11 +32,12 @@ use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
 /// All bodies of one agent.
 #[non_exhaustive]
 pub struct AgentBodies<'c> {
-    /// The plan of the agent that made the bodies.
+    /// The agent's plan, from which the bodies were compiled.
     pub plan: Plan<'c>,
     /// The agent's bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
-    /// The findings in the bodies, and the reasons why some could not be made, before any policy.
+    /// The findings in the bodies, and the reasons why some could not be compiled, before any
+    /// policy.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Makes every selected body. `findings` are the findings so far.
+    /// Compiles every selected body. `findings` are the findings so far.
     pub(super) fn run<R: Send>(
         &self,
         findings: Findings,
@@ -135,7 +136,7 @@ impl<'a> Runner<'a> {
         self.put_together(run, &agents, done, limit)
     }
 
-    /// Combines the results of the agents within the limit of the run, in order.
+    /// Combines the agents' results within the run's limit, in order.
     fn put_together<R>(
         &self,
         mut run: Run<R>,
@@ -162,7 +163,7 @@ impl<'a> Runner<'a> {
         run
     }
 
-    /// Compiles an agent; `None` if earlier agents have used up the limit.
+    /// Compiles an agent; returns `None` if earlier agents have used up the limit.
     fn compile_within<R>(
         &self,
         ledger: &Ledger,
@@ -228,7 +229,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The state of an agent while its bodies are made.
+/// The state of an agent while its bodies are being compiled.
 struct AgentRun<'a> {
     compiler: &'a Compiler,
     plan: &'a Plan<'a>,
@@ -267,7 +268,8 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Makes the body of a context, and notes its findings; `None` if it cannot be made.
+    /// Compiles the body for a context, and records its findings; returns `None` if the body cannot
+    /// be compiled.
     fn compile(&mut self, loaded: &'a LoadedContext, renderer: &Renderer<'_>) -> Option<Body> {
         let version = surroundings::version(self.compiler, self.plan, loaded, renderer);
         self.spent.add(version.cost);
@@ -292,7 +294,7 @@ impl<'a> AgentRun<'a> {
         Some(made.body)
     }
 
-    /// Makes a body, and adds the findings of schemas and rules.
+    /// Compiles a body, and adds the findings from schemas and rules.
     fn make(
         &mut self,
         loaded: &LoadedContext,
@@ -371,7 +373,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Reports the losses and exceeded budgets of the bodies, and returns the total cost and all
+    /// Reports the losses and exceeded budgets in the bodies, and returns the total cost and all
     /// findings.
     fn finish(mut self) -> (u64, Vec<Diagnostic>) {
         self.flow.tell(self.plan, self.model, &mut self.findings);
@@ -385,7 +387,7 @@ struct MadeBody {
     body: Body,
     prompt: Option<SystemPrompt>,
     /// `true` if a finding reports that the member with the conversation is missing, in which case
-    /// the body cannot contain any of it.
+    /// the body cannot contain any of the conversation.
     lacks_history: bool,
 }
 
@@ -396,7 +398,7 @@ struct Spent {
     cost: u64,
     /// The total size of the bodies, in bytes.
     held: usize,
-    /// The number of values in each body that no template renders.
+    /// The number of values in each body that are not rendered by templates.
     static_values: usize,
     /// `true` if a finding already reports that a template exceeds its work limit.
     is_told: bool,
@@ -411,7 +413,7 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Returns a finding that says at which context compilation of the agent stopped, or `None` if
+    /// Returns a finding with the context at which the agent's compilation stopped, or `None` if
     /// the reason was already reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {

@@ -22,7 +22,7 @@ pub struct Selection {
     pub agents: Option<Vec<ProfileId>>,
     /// The context names; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
-    /// The agents and contexts that some files reach, which may be none; `None` for everything.
+    /// The agents and contexts that the given files reach (possibly none); `None` for everything.
     pub reached: Option<Reach>,
     /// The shard of the agents, which may be empty; `None` for all agents.
     pub shard: Option<Shard>,
@@ -33,7 +33,7 @@ pub struct Selection {
     pub without_memo: bool,
 }
 
-/// The agents and contexts that some files reach.
+/// The agents and contexts that the given files reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {
@@ -46,8 +46,8 @@ pub struct Reach {
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 
-/// One of the shards into which agents are divided by name: a new agent moves no other agent to
-/// another shard.
+/// One of the shards into which agents are divided by name. Adding an agent does not move any other
+/// agent to a different shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// The index, from 1.
@@ -56,7 +56,7 @@ pub struct Shard {
 }
 
 impl Reach {
-    /// Returns the union of the two.
+    /// Returns the union of this reach and `other`.
     #[must_use]
     pub fn or(mut self, other: Reach) -> Reach {
         self.agents.extend(other.agents);
@@ -250,7 +250,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// The agents and contexts of a repository, for finding them by name.
+/// The agents and contexts of a repository, to be found by name.
 pub struct Names<'a> {
     compiler: &'a Compiler,
 }
@@ -311,8 +311,8 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error with suggestions if none matches, or an error that names the file of a
-    /// skipped context.
+    /// Returns an error with suggestions if no context matches, or an error that names the file of
+    /// a skipped context.
     pub fn contexts(
         &self,
         matches: impl Fn(&str) -> bool,
@@ -349,8 +349,8 @@ impl<'a> Names<'a> {
         }))
     }
 
-    /// Returns `true` if all definitions of agents and contexts could be read. If not, unknown ones
-    /// may exist.
+    /// Returns `true` if all definitions of agents and contexts could be read. If not, agents and
+    /// contexts with unknown names may exist.
     pub fn are_all_known(&self) -> bool {
         let hierarchy = &self.compiler.hierarchy;
         let profiles: HashSet<FileId> = hierarchy.ids().map(|id| hierarchy.get(id).file).collect();

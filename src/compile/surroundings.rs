@@ -16,8 +16,8 @@ use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
 use crate::unit::{Costed, Plan};
 
-/// A [`Question`]: the text of surroundings in each turn of a context. The layer determines the
-/// files that the surroundings can read.
+/// A [`Question`] about the text of surroundings in each turn of a context. The layer determines
+/// the files that the surroundings can read.
 #[derive(PartialEq, Eq, Hash)]
 struct TextsOf(Identity, TemplateId, LayerKind);
 
@@ -29,7 +29,7 @@ impl Question for TextsOf {
     }
 }
 
-/// A [`Question`]: the version of a context for agents whose surroundings have these contents.
+/// A [`Question`] about the version of a context for agents whose surroundings have these contents.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct VersionOf(Identity, Texts);
 
@@ -41,8 +41,8 @@ impl Question for VersionOf {
     }
 }
 
-/// A [`Question`]: a version that is still in use. A version of a very long conversation is too
-/// large for the cache, but it is needed to find each location in its bodies.
+/// A [`Question`] about a version that is still in use. A version of a very long conversation is
+/// too large for the cache, but it is needed to find each location in its bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 
@@ -61,10 +61,10 @@ fn bytes(texts: &Texts) -> usize {
     texts.iter().map(|text| text.len()).sum()
 }
 
-/// A version, and the work for its surroundings in units.
+/// A version, and the cost of its surroundings in units of work.
 pub(super) type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
 
-/// Returns the conversation of a context as an agent receives it.
+/// Returns the conversation in a context as an agent receives it.
 pub(super) fn version(
     compiler: &Compiler,
     plan: &Plan<'_>,

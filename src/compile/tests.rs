@@ -1,5 +1,4 @@
-//! Tests of the compiler and of its loop over agents, with invented repositories and the bundled
-//! one.
+//! Tests the compiler and its loop over agents, with invented repositories and the bundled one.
 
 use std::sync::Arc;
 
@@ -58,7 +57,7 @@ fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
     assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
 }
 
-/// Even if every agent of a repository fails, each one is reported.
+/// Even if every agent in a repository fails, each one is reported.
 #[test]
 fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     let agent = "name = 'A'\nextends = 'Base'\n[body]\nmessages = '{{ ctx.nothing.at_all }}'";
@@ -213,7 +212,7 @@ fn templates_of_one_agent_write_what_they_write_alone() {
     }
 }
 
-/// The prompt is rendered only once, but its step limit is that of each conversation.
+/// The prompt is rendered only once, but each conversation's step limit applies to it.
 #[test]
 fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     let agent =
@@ -251,7 +250,7 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
 }
 
 /// Templates that read values set by a partial: before it, after it, and through other partials.
-/// Also includes partials that read a name only if another one is set.
+/// Some partials read a name only if another name is set.
 const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}[{% include \"asks.jinja\" %}]",
     "[{% include \"asks.jinja\" %}]{% include \"sets.jinja\" %}",

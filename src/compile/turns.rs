@@ -1,5 +1,5 @@
-//! The turns of a context: the conversation in each turn as agents receive it. Attached files and
-//! the text of the surroundings become messages in the turns in which they arrived.
+//! The turns of a context, with the conversation in each turn as agents receive it. Attached files
+//! and the text of the surroundings become messages in the turns in which they arrived.
 
 mod earlier;
 
@@ -15,16 +15,16 @@ use crate::conversation::{
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
 
-/// The conversation of a context as some agents get it, with the data that is derived from it only
-/// once.
+/// The conversation of a context as some agents receive it, with the data that is derived from it
+/// only once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// The history of the file as templates see it, by client API. It is made on the first request
-    /// for a location in it.
+    /// The history in the file as templates see it, by client API. It is built when a location in
+    /// it is first requested.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 
@@ -48,7 +48,8 @@ impl Version {
         }
     }
 
-    /// Returns its approximate size in bytes, with the earlier requests that are derived from it.
+    /// Returns the version's approximate size in bytes, including the earlier requests that are
+    /// derived from it.
     pub(super) fn weight(&self) -> usize {
         2 * self
             .states
@@ -64,8 +65,8 @@ impl Version {
             .get_or_init(|| earlier::requests(&self.states, turns))
     }
 
-    /// Returns the history of the context's file with the added messages of this version, in the
-    /// normal form of a client API.
+    /// Returns the history in the context file, with the messages that this version adds, in a
+    /// client API's normal form.
     pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
         match self.normal.iter().find(|(of, _)| *of == api) {
             Some((_, history)) => {
@@ -89,7 +90,7 @@ impl Version {
     }
 }
 
-/// The states of a context file after messages were added, and the added messages.
+/// The states in a context file after messages were added, and the added messages.
 pub(super) struct Told {
     pub(super) states: Vec<State>,
     pub(super) arrivals: Vec<Arrival>,
@@ -138,7 +139,7 @@ pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) 
     surroundings.into_iter().chain(files).collect()
 }
 
-/// Returns a state with all additions up to it.
+/// Returns a state with all messages that have arrived up to that state.
 pub(super) fn with(state: &State, arrivals: &[Arrival]) -> State {
     let bound_from = state.conversation.bound_from;
     let conversation = Conversation {

@@ -1,10 +1,10 @@
-//! Known media types, used to detect misspelled ones.
+//! Known media types, used to detect misspelled types.
 
 use crate::diag::{is_misspelling, one_of};
 
 /// Types of documents, recordings and images that people attach, registered or not. The list may be
-/// incomplete, because a type that is not similar to a listed one is not reported. However, a valid
-/// type that differs from a listed one by only one letter must be listed, too.
+/// incomplete, because a type that is not similar to a listed type is not reported. However, a
+/// valid type that differs from a listed type by only one letter must be listed, too.
 const KNOWN: [&str; 70] = [
     "application/epub+zip",
     "application/gzip",
@@ -78,7 +78,7 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns the help for an invalid media type, or one that is almost equal to a known one; `None`
+/// Returns the help for an invalid media type, or one that is almost equal to a known type; `None`
 /// for any other type, which is allowed even if it is unknown.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Ignore parameters (`; charset=utf-8`) and case.

@@ -18,8 +18,7 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Creates the set of known origins from the client APIs, and from the provider instances of a
-    /// repository.
+    /// Creates the set of known origins from the client APIs and a repository's provider instances.
     pub(crate) fn new(
         apis: Vec<(&'static str, ProviderBlockKinds)>,
         instances: BTreeMap<Arc<str>, Arc<str>>,
@@ -27,7 +26,8 @@ impl Origins {
         Origins { apis, instances }
     }
 
-    /// Returns the help for an origin that is not the name of a client API; `None` if it is one.
+    /// Returns the help for an origin that is not the name of a client API; `None` if the origin is
+    /// valid.
     pub(super) fn help_for(&self, origin: &str) -> Option<String> {
         if self.apis.is_empty() || self.kinds_of(origin).is_some() {
             return None;
@@ -55,7 +55,7 @@ impl Origins {
     }
 
     /// Returns the help for a block whose origin has no blocks of this kind, neither in requests
-    /// nor in answers; `None` if it has.
+    /// nor in answers; `None` if the origin has such blocks.
     pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
         let kinds = self.kinds_of(&own.origin)?;
         let is_known = kinds.known.iter().any(|(known, _)| *known == own.kind());

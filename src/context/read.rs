@@ -27,14 +27,14 @@ pub(super) struct Reader<'a> {
     failed: bool,
     /// The locations of strings, if they are to be recorded.
     leaves: Option<Leaves>,
-    /// `true` if a name, a reason and a kind are required.
+    /// `true` if the name, the reason and the kind are required.
     is_named: bool,
     /// The known origins, if origins are to be checked.
     origins: Option<&'a Origins>,
 }
 
 /// The locations of a conversation's strings in its file, by the memory address of each text. The
-/// address does not change until templates get the text.
+/// address does not change until templates receive the text.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
 
@@ -66,7 +66,7 @@ pub(super) const MOST: usize = 1_000;
 /// The maximum number of states of a conversation: the first, and one for each element of `turns`.
 const MOST_TURNS: usize = 32;
 
-/// The locations of the values in a file, which is parsed when the first finding needs one.
+/// The locations of the values in a file, which is parsed when the first finding needs a location.
 pub(super) struct Places<'a> {
     text: &'a str,
     tree: OnceCell<Option<Tree>>,
@@ -92,7 +92,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// All keys of a context.
+/// All keys in a context.
 pub const KEYS: [&str; 15] = [
     "name",
     "why",
@@ -111,7 +111,7 @@ pub const KEYS: [&str; 15] = [
     "$schema",
 ];
 
-/// All keys of a turn.
+/// All keys in a turn.
 pub const TURN_KEYS: [&str; 7] = [
     "history",
     "language",
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes the reader check origins against the known ones.
+    /// Makes the reader check origins against the known origins.
     pub(super) fn with_origins(self, origins: &'a Origins) -> Reader<'a> {
         Reader {
             origins: Some(origins),
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes a name, a reason and a kind optional.
+    /// Makes the name, the reason and the kind optional.
     pub(super) fn without_name(self) -> Reader<'a> {
         Reader {
             is_named: false,
@@ -336,8 +336,8 @@ impl<'a> Reader<'a> {
         self.failed = true;
     }
 
-    /// Reports a word that is not one of the `known` ones. The message lists these, and the help
-    /// suggests the most similar one.
+    /// Reports a word that is not one of the `known` words. The message lists the known words, and
+    /// the help suggests the most similar one.
     fn fail_of(&mut self, at: &Pointer, message: &str, written: &str, known: &[&str]) {
         let message = format!("{message}, not `{}`", cut(written, 60));
         self.fail_with(at, message, did_you_mean(written, known.iter().copied()));
@@ -358,7 +358,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Appends the number of omitted findings to the last one.
+    /// Appends the number of omitted findings to the last finding.
     fn tell_the_rest(&mut self) {
         let more = self.found.saturating_sub(MOST);
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
@@ -983,7 +983,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reports layers with the same name, because a name identifies a layer of a session.
+    /// Reports layers with the same name, because a name identifies a layer in a session.
     fn repeated_layers(&mut self, root: &Object<'_>, layers: &[SystemLayer]) {
         let mut known = HashSet::new();
         for (index, layer) in layers

@@ -1,4 +1,4 @@
-//! The rules of context files.
+//! The rules about context files.
 
 crate::diag::rules! {
     SYNTAX = Error "context/syntax", "a context file is not valid JSON",

@@ -80,7 +80,7 @@ impl Operations {
         );
     }
 
-    /// Adds equal or replaced elements. Equal elements after others become one operation.
+    /// Adds equal or replaced elements. Consecutive equal elements become one operation.
     fn add(&mut self, is_equal: bool, from: Range<usize>, to: Range<usize>) {
         let (old_index, old_len) = (from.start, from.len());
         let (new_index, new_len) = (to.start, to.len());
@@ -303,7 +303,7 @@ mod tests {
             kinds(&list, &list[2_000..]),
             [(false, 2_000, 0), (true, 1_000, 1_000)]
         );
-        // A different first element and a different last one leave no common beginning and end.
+        // A different first element and a different last element leave no common beginning and end.
         let mut other = list[1_500..].to_vec();
         other[0] = "first".to_owned();
         other[1_499] = "last".to_owned();

@@ -39,8 +39,8 @@ impl CausedGroup {
     }
 }
 
-/// Returns all changes of some files, with equal changes grouped. `cause` returns the cause of a
-/// change as `path:line`, and is called once for each change of each agent.
+/// Returns all changes in the files, with equal changes grouped. `cause` returns the cause of a
+/// change as `path:line`, and is called once for each change in each agent.
 pub fn grouped(
     files: &[ChangedFile],
     mut cause: impl FnMut(&BodyId, &Change) -> Option<String>,
@@ -62,9 +62,8 @@ pub fn grouped(
 /// although their values differ.
 const MOST_APART: usize = 3;
 
-/// Returns all changes of some files that have one cause, with equal changes grouped. If there are
-/// many changes at one location, they also form a group, even if their values differ between
-/// bodies.
+/// Returns all changes in files that share one cause, with equal changes grouped. If there are many
+/// changes at one location, they also form a group, even if their values differ between bodies.
 pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     let changes = files.iter().flat_map(|file| {
         file.changes()

@@ -1,4 +1,4 @@
-//! Groups equal changes of many bodies.
+//! Groups equal changes in many bodies.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     }
 }
 
-/// Groups equal changes. The groups are in the order of their first change, and the changes of each
+/// Groups equal changes. The groups are in the order of their first change, and the changes in each
 /// body are in document order.
 pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -124,7 +124,7 @@ pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> 
 }
 
 impl Group {
-    /// Returns the pointer of the change, with `*` for every index.
+    /// Returns the change's pointer, with `*` for every index.
     pub fn pattern(&self) -> String {
         pattern(&self.change.pointer)
     }

@@ -9,13 +9,13 @@ use crate::json::Pointer;
 /// A difference between two values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The location in the new value; for a removed value, the location in the old one.
+    /// The location in the new value; for a removed value, the location in the old value.
     pub pointer: Pointer,
     /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// The change of a file as a whole.
+/// A change to a whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileChange {
@@ -39,9 +39,9 @@ pub enum ChangeKind {
     Added(Value),
     /// A removed value.
     Removed(Value),
-    /// A replaced value: the old and the new one.
+    /// A replaced value: the old and the new value.
     Replaced(Value, Value),
-    /// The same members in a different order: the keys in the old and in the new order.
+    /// The same members in a different order: the keys in the old order and in the new order.
     Reordered(Vec<String>, Vec<String>),
 }
 

@@ -76,7 +76,7 @@ pub(super) fn anthropic(requests: &[Request]) -> Exported {
     })
 }
 
-/// Splits the content of files so that each part is within the limits of a service.
+/// Splits file contents so that each part is within a service's limits.
 fn exported(
     requests: &[Request],
     files: BTreeMap<String, Vec<String>>,
@@ -125,7 +125,7 @@ fn batched(request: &Request) -> Value {
     body
 }
 
-/// Returns an ID, made from the agent and the context, that both services accept.
+/// Returns an ID that both services accept, built from the agent and the context.
 fn id(request: &Request) -> String {
     let name = request.path("");
     let name = name.trim_end_matches('.');

@@ -53,8 +53,7 @@ fn shell_expression(key: &SecretRef, root: &Path) -> String {
     }
 }
 
-/// Quotes a string as one word of the shell. Characters that are not printable are written in
-/// octal.
+/// Quotes a string as one shell word. Characters that are not printable are written in octal.
 fn single_quoted(text: &str) -> String {
     if Text::line(text).as_str() == text {
         return format!("'{}'", text.replace('\'', r"'\''"));

@@ -104,7 +104,7 @@ fn encoded(text: &str) -> String {
     json[1..json.len() - 1].to_owned()
 }
 
-/// Decodes the HTML entities in a string; `None` if there are none.
+/// Decodes the HTML entities in a string; returns `None` if there are none.
 fn unescaped_html(text: &str) -> Option<String> {
     const ENTITIES: [(&str, &str); 9] = [
         ("&lt;", "<"),
@@ -127,8 +127,8 @@ fn unescaped_html(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the number of characters that are left of a string if the candidate is its beginning;
-/// `None` if it is not.
+/// Returns the number of characters that remain of a string that was cut at the end; `None` if the
+/// candidate is not a long enough beginning of the string.
 fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     const SHORTEST: usize = 8;
     let head = candidate.trim_end().trim_end_matches(['…', '.']).trim_end();

@@ -18,7 +18,7 @@ use crate::provider::WireFormat;
 
 /// The content that a body should contain.
 pub(crate) struct Expected<'c> {
-    /// The conversation, which provides the task of a completion, files and tools.
+    /// The conversation, which provides a completion's task, the files and the tools.
     pub(crate) conversation: &'c Conversation,
     /// The history, in the form that templates see.
     pub(crate) history: &'c [Message],
@@ -28,7 +28,7 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The maximum number of bytes of a body that are searched for content inside longer strings.
+/// The maximum number of bytes in a body that are searched for content inside longer strings.
 /// Beyond this limit, content is assumed to be present.
 const MAX_SEARCH: usize = 256 << 20;
 
@@ -38,7 +38,7 @@ const MAX_LOSSES: usize = 32;
 /// The members of a body, by name.
 pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
-/// Judges which of the expected content is in a body.
+/// Judges which expected content a body contains.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
     let pieces = pieces_of(wire, &|name| {
         members
@@ -84,7 +84,7 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
     judge.judged
 }
 
-/// A string of the conversation, and its location in the template data.
+/// A string in the conversation, and its location in the template data.
 struct Said<'c> {
     kind: Kind,
     text: &'c str,
@@ -96,7 +96,7 @@ struct Judge<'b, 'c> {
     pieces: Vec<Piece<'b>>,
     /// `true` for each piece that is matched with content.
     taken: Vec<bool>,
-    /// The pieces that are strings of messages, by text.
+    /// The pieces that are strings in messages, by text.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
     /// All strings in the body. A system prompt at the beginning of a string is removed, because
@@ -104,10 +104,10 @@ struct Judge<'b, 'c> {
     leaves: OnceCell<Leaves<'b>>,
     /// The number of bytes that were searched so far.
     searched: Cell<usize>,
-    /// The calls in the body, by the IDs of the calls in the conversation.
+    /// The calls in the body, by call ID in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
-    /// The pieces that are whole strings, calls or results of messages, each with the index of its
+    /// The pieces that are whole strings, calls or results in messages, each with the index of its
     /// message.
     order: Vec<(usize, usize, Kind, Pointer)>,
     judged: Judged,
@@ -136,7 +136,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         Some(found)
     }
 
-    /// Matches the first unmatched text of a message that equals this text and has a fitting role.
+    /// Matches the first unmatched text in a message that equals this text and has a fitting role.
     fn take_text(&mut self, text: &str, fits: impl Fn(Role) -> bool) -> Option<usize> {
         let numbers = self.texts.get(text)?;
         let found = numbers
@@ -417,7 +417,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             .for_each(|loss| loss.also = also);
     }
 
-    /// Returns `true` if this text is part of a string of a message with a suitable role.
+    /// Returns `true` if this text is part of a string in a message with a suitable role.
     fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
         let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
         messages.any(|piece| {
@@ -427,8 +427,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// Judges the calls of a message. Equal calls are matched first, so that a differing call does
-    /// not take the match of an equal one.
+    /// Judges the calls in a message. Equal calls are matched first, so that a differing call does
+    /// not take the match of an equal call.
     fn calls_of(&mut self, said: &'c Message, message: usize, at: &Pointer) {
         let mut others = Vec::new();
         for (number, block) in said.blocks.iter().enumerate() {
@@ -473,8 +473,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.hold(Kind::ToolArguments);
     }
 
-    /// Judges a call that the body does not contain unchanged: it may have other arguments or
-    /// another name, or be part of a string.
+    /// Judges a call that the body does not contain unchanged: it may have different arguments or a
+    /// different name, or be part of a string.
     fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
         let OtherCall {
             id,
@@ -731,7 +731,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports messages that come before earlier ones in the body.
+    /// Reports messages that come before earlier messages in the body.
     fn order(&mut self) {
         self.order.sort_by_key(|(piece, ..)| *piece);
         let mut latest = 0;
@@ -817,7 +817,7 @@ struct Called {
     has_id: bool,
 }
 
-/// The strings of a body.
+/// The strings in a body.
 struct Leaves<'b> {
     in_order: Vec<&'b str>,
     whole: HashSet<&'b str>,
@@ -833,7 +833,7 @@ struct Outcome<'c> {
 }
 
 impl Piece<'_> {
-    /// Returns the text of the piece, of any kind.
+    /// Returns the piece's text, regardless of its kind.
     fn text_of_any(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) | Content::Gap(_, text) | Content::Thinking(text) => Some(text),
@@ -842,7 +842,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the text, if the piece is text of a message or of a gap.
+    /// Returns the text, if the piece is text in a message or in a gap.
     fn text_of_message(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) | Content::Gap(_, text) => Some(text),
@@ -851,8 +851,8 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a string contains another one. A short string must be a separate word, because
-/// the letters of "ok" occur in many words.
+/// Returns `true` if `whole` contains `text`. A short text must be a separate word, because the
+/// letters of "ok" occur in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
     if text.len() >= SHORT {
@@ -896,7 +896,7 @@ fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Returns `true` if a value, or a value inside it, has all members of another one.
+/// Returns `true` if a value, or a value inside it, has all members of `wanted`.
 fn holds(value: &Value, wanted: &Value) -> bool {
     let has_all = match (value, wanted) {
         (Value::Object(members), Value::Object(wanted)) => {
@@ -963,7 +963,7 @@ fn is_data(value: &Value, data: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(data))
 }
 
-/// Returns the media type or format that is stated by an object or its data URL.
+/// Returns the media type or format that an object or its data URL specifies.
 fn stated_type(holder: &Value) -> Option<&str> {
     const NAMES: [&str; 4] = ["mimeType", "mime_type", "media_type", "format"];
     fn of_url(value: &Value) -> Option<&str> {

@@ -23,7 +23,7 @@ pub struct GoldenFolder {
 }
 
 impl GoldenFolder {
-    /// Returns the folder `golden/` of a repository.
+    /// Returns a repository's `golden/` folder.
     pub fn of_repository(output: Arc<dyn Output>) -> GoldenFolder {
         GoldenFolder {
             output,
@@ -33,7 +33,7 @@ impl GoldenFolder {
         }
     }
 
-    /// Returns a folder that the user named. It may also contain files that are not reqc's.
+    /// Returns a folder that the user named. It may also contain files that reqc did not write.
     pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
         GoldenFolder {
             output,
@@ -48,7 +48,8 @@ impl GoldenFolder {
         &self.shown
     }
 
-    /// Adds a file to `sources`, so that findings can refer to it, and returns its start.
+    /// Adds a file to `sources`, so that findings can refer to it, and returns the location of its
+    /// start.
     fn source(&self, sources: &mut Sources, path: &str, bytes: &[u8]) -> Span {
         Span::file_start(sources.add(format!("{}{path}", self.shown), SourceText::salvage(bytes)))
     }
@@ -160,7 +161,7 @@ pub struct Comparison {
     foreign: Vec<String>,
     /// The manifest that earlier runs wrote.
     manifest: Manifest,
-    /// The lines of the manifest for the expected files.
+    /// The manifest lines for the expected files.
     lines: BTreeMap<String, String>,
     /// `true` if the comparison is complete: all agents were compared and could be compiled.
     is_all: bool,
@@ -175,7 +176,7 @@ impl Comparison {
     }
 
     /// Returns the bundled files that have changed since the golden files were written, which means
-    /// that another version of reqc wrote them.
+    /// that a different version of reqc wrote them.
     pub fn altered_bundled(&self) -> Vec<String> {
         self.manifest.altered(&self.bundled)
     }

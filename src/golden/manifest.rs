@@ -5,8 +5,8 @@
 //!
 //! In `golden/`, which is committed and merged, the manifest lists the names of bodies, which are
 //! the names of contexts. It changes only if a context is added or removed, and two branches rarely
-//! change the same line. The fingerprints of the bundled files that the bodies depend on follow.
-//! They show whether another version of reqc changed these files.
+//! change the same line. The names are followed by the fingerprints of the bundled files that the
+//! bodies depend on. They show whether a different version of reqc changed these files.
 //!
 //! In a folder that the user named, which may contain any other files, the manifest lists each file
 //! with a fingerprint of its bytes, so that nobody can claim a file without knowing its content.
@@ -35,16 +35,16 @@ pub enum Proof {
     Contents,
 }
 
-/// The lines of a manifest for one agent. Most agents have the same names of contexts.
+/// The lines of a manifest for one agent. Most agents have the same context names.
 pub(super) enum Lines {
-    /// Names of contexts.
+    /// Context names.
     Names(Box<[Arc<str>]>),
     /// Paths and fingerprints.
     Prints(Box<[(String, String)]>),
 }
 
 impl Lines {
-    /// Adds these lines to those of other agents.
+    /// Adds these lines to other agents' lines.
     pub(super) fn add_to(self, all: &mut BTreeMap<String, String>) {
         match self {
             Lines::Prints(lines) => all.extend(lines),
@@ -63,7 +63,8 @@ impl Lines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
-    /// The names of contexts, or the paths of files, each with a fingerprint; `""` for a name.
+    /// The context names, or the file paths, each with a fingerprint; the fingerprint of a name is
+    /// `""`.
     lines: BTreeMap<String, String>,
     /// The fingerprints of the bundled files that the bodies in `golden/` depend on, by path.
     bundled: BTreeMap<String, String>,
@@ -73,7 +74,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// Reads the manifest of a folder. If `golden/` has no manifest because an older version of
-    /// reqc wrote it, the names of all `contexts` are used.
+    /// reqc wrote it, all names in `contexts` are used.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl Manifest {
             && has_our_form(path, bytes)
     }
 
-    /// Returns the lines of a manifest for the files of one agent.
+    /// Returns the manifest lines for one agent's files.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
             Proof::Names => Lines::Names(
@@ -286,7 +287,7 @@ impl Manifest {
     }
 }
 
-/// Parses a line; `None` for the header and for conflict markers of a merge.
+/// Parses a line; returns `None` for the header and for merge conflict markers.
 fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
     match proof {
         Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
@@ -308,7 +309,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// Parses a line about a bundled file; `None` for other lines.
+/// Parses a line about a bundled file; returns `None` for other lines.
 fn bundled_line(line: &str) -> Option<(String, String)> {
     let (print, path) = line.split_once(' ')?;
     let is_ours =

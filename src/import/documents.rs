@@ -6,7 +6,7 @@ use super::lost::Lost;
 use super::media;
 use crate::conversation::{Audio, Block, Document, DocumentSource};
 
-/// The address of Gemini's files, to which IDs without an address refer.
+/// The address of Gemini's files. IDs without an address refer to files at this address.
 const GEMINI_FILES: &str = "https://generativelanguage.googleapis.com/v1beta/files/";
 
 const PDF: &str = "application/pdf";
@@ -181,8 +181,8 @@ fn by_name(name: &str) -> &'static str {
     }
 }
 
-/// Reads a recording: an object that names the format, or only the data, whose first bytes show the
-/// format.
+/// Reads a recording: an object that specifies the format, or only the data, whose first bytes show
+/// the format.
 fn recording(value: &Value) -> Option<Block> {
     let (data, kind) = match value {
         Value::String(text) => match media::data_of(text) {
@@ -213,7 +213,7 @@ fn of_format(format: &str) -> String {
     }
 }
 
-/// Reads inline data or a file of Gemini. Video is neither a document nor a recording.
+/// Reads Gemini's inline data, or a Gemini file. Video is neither a document nor a recording.
 fn of_gemini(part: &Value) -> Option<Block> {
     let member =
         |value: &Value, names| either(value, names).and_then(|it| it.as_str().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! The forms of prompts, thinking, media and tools in bodies, for other modules that read bodies.
+//! Recognises prompts, thinking, media and tools in bodies, for other modules that read bodies.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub(crate) fn prompt_members(wire: WireFormat) -> &'static [&'static str] {
     prompt::members(wire)
 }
 
-/// Returns the image of a part; `None` for anything else.
+/// Returns the image in a part; `None` for anything else.
 pub(crate) fn image(part: &Value) -> Option<Image> {
     media::image(part)
 }
@@ -24,12 +24,12 @@ pub(crate) fn document(part: &Value) -> Option<Block> {
     documents::block(part)
 }
 
-/// Returns the reasoning of a part; `None` if it only refers to content stored on the server.
+/// Returns the reasoning in a part; `None` if it only refers to content stored on the server.
 pub(crate) fn thinking(part: &Value) -> Option<Block> {
     thinking::block(part)
 }
 
-/// Returns the reasoning next to the content of a message.
+/// Returns the reasoning next to a message's content.
 pub(crate) fn thinking_beside(message: &Value) -> Vec<Block> {
     thinking::beside(message)
 }

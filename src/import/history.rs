@@ -37,7 +37,7 @@ pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b
     reader.said
 }
 
-/// Reads the question of a body that has no history: text and images.
+/// Reads the question in a body without a history, which consists of text and images.
 pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Message> {
     let mut blocks: Vec<Block> = body
         .get("prompt")
@@ -125,7 +125,7 @@ impl<'b> Reader<'b, '_> {
             Some(block) => vec![block],
             None => self.blocks(role, turn),
         };
-        // Each result and each item of the Responses API is a separate turn.
+        // Each result and each Responses API item is a separate turn.
         let goes_on = match speaker {
             Speaker::Tool => true,
             Speaker::Assistant => self.turns() == TurnForm::Items,
@@ -175,7 +175,7 @@ impl<'b> Reader<'b, '_> {
             self.part(role, turn, part, &mut blocks);
         }
         blocks.extend(own);
-        // An item of the Responses API is both a turn and its only part.
+        // A Responses API item is both a turn and its only part.
         if turn
             .parts
             .iter()
@@ -203,7 +203,7 @@ impl<'b> Reader<'b, '_> {
         self.wire.facts().turns
     }
 
-    /// Returns the members of a message that are read.
+    /// Returns the message members that are read.
     fn of_message(&self, turn: &Entry<'b>) -> Vec<&'static str> {
         match (self.turns(), turn.role) {
             (TurnForm::Contents, _) => vec!["role", "parts"],

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::conversation::Image;
 
-/// Returns the image of a part; `None` for anything else: documents, audio, video, files by ID.
+/// Returns the image in a part; `None` for anything else, such as documents, audio, video and files
+/// given by ID.
 pub(super) fn image(part: &Value) -> Option<Image> {
     match part {
         Value::String(data) => Some(inline(data, None)),
@@ -69,7 +70,7 @@ fn of_url(url: &str) -> Image {
     }
 }
 
-/// Returns the media type and the Base64 of a data URL; `None` for any other URL.
+/// Returns the media type and the Base64 data in a data URL; `None` for any other URL.
 pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }

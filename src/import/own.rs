@@ -38,8 +38,8 @@ impl Provider {
         }
     }
 
-    /// Returns the speaker. Items of the Responses API that are not messages have no speaker, so
-    /// their kind decides: results come from the host, and all other items from the model.
+    /// Returns the speaker. Responses API items that are not messages have no speaker, so their
+    /// kind decides: results come from the host, and all other items from the model.
     pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
         let is_item = turn
             .parts

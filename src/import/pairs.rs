@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 #[derive(Default)]
 pub(super) struct Pairs {
     made: usize,
-    /// The calls in order, for each tool and for all.
+    /// The calls in order, for each tool and for all tools.
     of_tool: HashMap<String, VecDeque<usize>>,
     of_all: VecDeque<usize>,
     answered: HashSet<usize>,

@@ -9,12 +9,12 @@ use crate::lint::{FoundBody, Input, InputError, Unrecognised, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
-/// The choice of a body in a file, counted from 1; the first by default.
+/// Selects a body in a file, counting from 1. The first body is the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The line number, in a JSON Lines file.
     pub line: Option<usize>,
-    /// The number of the body among all bodies, or among those of the line.
+    /// The number of the body among all bodies, or among the bodies on the line.
     pub body: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ pub struct Choice {
 pub struct Picked {
     /// The body as JSON.
     pub value: serde_json::Value,
-    /// Its wire format.
+    /// The body's wire format.
     pub wire: WireFormat,
     /// The number of bodies to choose from.
     pub bodies: usize,
@@ -68,7 +68,7 @@ pub fn pick(
     search.picked()
 }
 
-/// The reason no body was found. Its message continues a sentence after the file's name.
+/// The reason no body was found. The message continues a sentence that begins with the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PickError {

@@ -12,7 +12,7 @@ pub(super) fn members(wire: WireFormat) -> &'static [&'static str] {
     wire.facts().system
 }
 
-/// Returns a layer for each text of the member, and for each system message at the start of the
+/// Returns a layer for each text in the member, and for each system message at the start of the
 /// history.
 pub(super) fn layers<'b>(
     body: &'b Value,

@@ -1,5 +1,5 @@
-//! Replaces text with meaningless text. Each character becomes another one of its class, so that
-//! lengths and structure stay the same.
+//! Replaces text with meaningless text. Each character is replaced with one of the same class, so
+//! that lengths and structure stay the same.
 //!
 //! Roles, tool names, object keys and media types stay unchanged, as do the format's own words in
 //! provider blocks. In schemas, only prose and data are replaced. IDs become `call_1`, `call_2` and
@@ -157,7 +157,7 @@ fn image(image: &mut Image) {
     image.media_type = kind(&image.media_type).into();
 }
 
-/// Returns a URL with the same scheme, if it is a common one.
+/// Returns a URL with the same scheme, if the scheme is common.
 fn url(original: &str) -> String {
     const SCHEMES: [&str; 3] = ["https", "http", "gs"];
     match original
@@ -182,7 +182,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Returns Base64 of zeros, with the same length.
+/// Returns Base64 data of the same length that encodes zeros.
 fn base64(original: &str) -> String {
     original
         .chars()

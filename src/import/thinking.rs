@@ -8,7 +8,7 @@ use crate::provider::ClientApi;
 /// The text that joins the parts of one thought, for formats that split thoughts.
 const BETWEEN: &str = "\n\n";
 
-/// Returns the reasoning of a part, which is a block, a chunk, an item, or text.
+/// Returns the reasoning in a part, which is a block, a chunk, an item, or text.
 pub(super) fn block(part: &Value) -> Option<Block> {
     match text(part, "type") {
         "redacted_thinking" => Some(Block::RedactedThinking {
@@ -55,7 +55,7 @@ pub(super) fn signature(part: &Value) -> Option<&str> {
     (signature != "skip_thought_signature_validator").then_some(signature)
 }
 
-/// Reads an item of the Responses API; `None` if it only refers to content stored on the server.
+/// Reads a Responses API item; returns `None` if it only refers to content stored on the server.
 fn item(item: &Value) -> Option<Block> {
     let said: Vec<String> = ["summary", "content"]
         .into_iter()
@@ -85,8 +85,8 @@ fn words(value: Option<&Value>) -> String {
     }
 }
 
-/// The members next to the content of a message that contain reasoning, as servers with Chat
-/// Completions and Ollama name them.
+/// The members next to a message's content that contain reasoning, under the names that Ollama and
+/// servers with Chat Completions use.
 pub(crate) const BESIDE: [&str; 4] = [
     "thinking",
     "reasoning_content",
@@ -94,8 +94,8 @@ pub(crate) const BESIDE: [&str; 4] = [
     "reasoning_details",
 ];
 
-/// Returns the reasoning next to the content of a message. If there are details, the text next to
-/// them is ignored, because the details contain the same text.
+/// Returns the reasoning next to a message's content. If there are details, the text next to them
+/// is ignored, because the details contain the same text.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {
         return details.iter().filter_map(detail).collect();

@@ -21,7 +21,7 @@ pub(super) fn read<'b>(tools: Option<&'b Value>, lost: &mut Lost<'b>) -> Vec<Too
     tools.iter().flat_map(|tool| group(tool, lost)).collect()
 }
 
-/// Reads the tools of one list element. Elements of Gemini's list may declare several tools.
+/// Reads the tools in one list element. Elements of Gemini's list may declare several tools.
 fn group<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Vec<Tool> {
     let names = ["functionDeclarations", "function_declarations"];
     match names

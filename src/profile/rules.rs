@@ -1,4 +1,4 @@
-//! The rules of a single profile file.
+//! The rules about a single profile file.
 
 crate::diag::rules! {
     OLD_KEY = Error "profile/old-key", "a key of the older profile format",

@@ -1,5 +1,5 @@
-//! The spelling of values: escapes in strings that have none, and inline tables that other readers
-//! reject.
+//! Checks how values are written: escapes in strings that do not support them, and inline tables
+//! that other readers reject.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 use crate::toml::{Kind, Node, Table};
 
-/// Finds both mistakes in the table of a profile.
+/// Finds both mistakes in a profile's table.
 pub(super) fn check(file: FileId, text: &str, table: &Table, findings: &mut Vec<Diagnostic>) {
     let mut values: Vec<&Node> = table.entries.iter().map(|(_, node)| node).collect();
     while let Some(node) = values.pop() {

@@ -196,8 +196,8 @@ fn is_dots(part: &str) -> bool {
     )
 }
 
-/// Rejects a string that contains a login, or a parameter that is a key. Also detects both after
-/// one or two levels of percent-encoding.
+/// Rejects a string that contains a login, or a parameter that is a key. Both are also detected
+/// after one or two levels of percent-encoding.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove the part before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";

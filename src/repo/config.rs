@@ -1,4 +1,4 @@
-//! `reqc.toml`.
+//! The settings file `reqc.toml`.
 
 mod budget;
 
@@ -13,7 +13,7 @@ use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 pub use budget::{BUDGET_KEYS, Budget};
 
-/// Every key of `reqc.toml`.
+/// Every key in `reqc.toml`.
 pub const CONFIG_KEYS: [&str; 9] = [
     "schema_version",
     "reqc",
@@ -26,10 +26,10 @@ pub const CONFIG_KEYS: [&str; 9] = [
     "budget",
 ];
 
-/// Every key of an `[[allow]]` entry.
+/// Every key in an `[[allow]]` entry.
 pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
 
-/// Every key of an `[[extension]]` entry.
+/// Every key in an `[[extension]]` entry.
 pub const EXTENSION_KEYS: [&str; 5] = [
     "provider_instance",
     "fields",
@@ -64,26 +64,27 @@ pub struct Config {
     pub golden_contexts: Option<Spanned<Vec<Spanned<Glob>>>>,
     /// `[rules]`: the level of each rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
-    /// `[[allow]]`.
+    /// The `[[allow]]` entries.
     pub allows: Vec<Allow>,
-    /// `[[extension]]`.
+    /// The `[[extension]]` entries.
     pub extensions: Vec<Extension>,
-    /// `[[budget]]`.
+    /// The `[[budget]]` entries.
     pub budgets: Vec<Budget>,
 }
 
-/// The maximum number of `[[allow]]` entries. Each is compared with each finding.
+/// The maximum number of `[[allow]]` entries. Each entry is compared with each finding.
 const MAX_ALLOWS: usize = 1_000;
 /// The maximum number of entries in `[rules]`, far above the number of rules.
 const MAX_LEVELS: usize = 1_000;
 /// The maximum number of `[[extension]]` entries.
 const MAX_EXTENSIONS: usize = 1_000;
-/// The maximum number of `[[budget]]` entries. Each is compared with each body.
+/// The maximum number of `[[budget]]` entries. Each entry is compared with each body.
 const MAX_BUDGETS: usize = 100;
-/// The maximum number of elements in a list of an `[[extension]]` entry.
+/// The maximum number of elements in a list in an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// An `[[extension]]` entry: what a provider instance accepts in addition to its wire format.
+/// An `[[extension]]` entry, which specifies what a provider instance accepts in addition to its
+/// wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// The location of the entry.
@@ -92,11 +93,11 @@ pub struct Extension {
     pub instance: Arc<str>,
     /// Additional fields, as JSON pointers in which `*` matches any element or member.
     pub fields: Vec<Arc<str>>,
-    /// Additional values, each written as such a pointer, `=` and the value.
+    /// Additional values, each written as a pointer of this form, `=` and the value.
     pub values: Vec<Arc<str>>,
-    /// Required fields that may be missing, as such pointers.
+    /// Required fields that may be missing, as pointers of this form.
     pub optional: Vec<Arc<str>>,
-    /// The reason. If it is `None`, a finding was reported.
+    /// The reason; `None` if it is missing, which has been reported as a finding.
     pub reason: Option<Arc<str>>,
 }
 
@@ -115,26 +116,26 @@ pub enum Dialect {
 pub enum Level {
     /// The findings are dropped.
     Off,
-    /// The findings get this severity.
+    /// The findings have this severity.
     On(Severity),
 }
 
-/// An `[[allow]]` entry, which suppresses findings and states a reason.
+/// An `[[allow]]` entry, which suppresses findings and gives a reason.
 #[derive(Debug, Clone)]
 pub struct Allow {
     /// The location of the entry.
     pub span: Span,
-    /// The rule code whose findings it suppresses.
+    /// The code of the rule whose findings the entry suppresses.
     pub code: Arc<str>,
     /// If set, only findings that affect a matching agent are suppressed.
     pub agent: Option<Glob>,
     /// If set, only findings in a matching file are suppressed.
     pub file: Option<Glob>,
-    /// The reason. If it is `None`, a finding was reported.
+    /// The reason; `None` if it is missing, which has been reported as a finding.
     pub reason: Option<Arc<str>>,
     /// The last day on which the entry applies.
     pub expires: Option<Date>,
-    /// `true` if the entry itself has findings. It is then not reported as unused.
+    /// `true` if the entry itself has findings. In that case, it is not reported as unused.
     pub(crate) broken: bool,
 }
 
@@ -390,7 +391,7 @@ fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
     list.into_iter().map(|text| text.value).collect()
 }
 
-/// The required keys of an `[[extension]]` entry.
+/// The required keys in an `[[extension]]` entry.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
@@ -456,7 +457,7 @@ impl fmt::Display for Date {
 
 #[cfg(feature = "cli")]
 impl Date {
-    /// Returns the date if the calendar contains it.
+    /// Returns the date if it exists in the calendar.
     pub(crate) fn is_valid(self) -> Option<Date> {
         Date::parse(&self.to_string())
     }

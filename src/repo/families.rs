@@ -1,7 +1,8 @@
-//! `model-families.toml`: how models differ from their wire format in what they accept and reject.
+//! Reads `model-families.toml`, which describes how models differ from their wire format in what
+//! they accept and reject.
 //!
-//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. This
-//! module determines which of them apply to a model; the bodies are checked elsewhere.
+//! Input: the file in each layer. Output: [`Family`]s with [`Fact`]s about body members. This
+//! module determines which families apply to a model; the bodies are checked elsewhere.
 
 mod name;
 mod place;
@@ -24,14 +25,14 @@ use crate::diag::{Diagnostic, Rank, Severity, citations};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
-/// Every key of `model-families.toml`.
+/// Every key in `model-families.toml`.
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
-/// Every key of a `[[family]]` entry.
+/// Every key in a `[[family]]` entry.
 pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
-/// The keys of a family that are not properties.
+/// The keys in a family entry that are not properties.
 const OWN_KEYS: [&str; 18] = [
     "name",
     "models",
@@ -69,10 +70,10 @@ const FACT_KEYS: [&str; 9] = [
     "at", "when", "unless", "wires", "level", "says", "help", "source", "seen",
 ];
 
-/// Every key of a `[[family.refuses]]` entry.
+/// Every key in a `[[family.refuses]]` entry.
 pub const REFUSES_KEYS: [&str; 11] = joined(FACT_KEYS, ["instead", "values"]);
 
-/// Every key of a `[[family.takes]]` entry.
+/// Every key in a `[[family.takes]]` entry.
 pub const TAKES_KEYS: [&str; 12] = joined(FACT_KEYS, ["one_of", "least", "most"]);
 
 const fn joined<const A: usize, const B: usize, const ALL: usize>(
@@ -92,7 +93,7 @@ const fn joined<const A: usize, const B: usize, const ALL: usize>(
 /// compared with all patterns, and each body with the facts about its model.
 const MAX_SIZE: usize = 5_000;
 
-/// The maximum number of values, pointers or conditions under one key of a fact, and of facts in a
+/// The maximum number of values, pointers or conditions under one key of a fact, or of facts in a
 /// family.
 const MAX_LIST: usize = 100;
 
@@ -110,7 +111,7 @@ pub struct Family {
     /// The servers for which the facts are valid; empty for all servers.
     pub servers: Vec<Spanned<Arc<str>>>,
     /// `true` if the facts are valid only on these servers. If the models are `*`, the facts then
-    /// apply to every model there, even if the model's name is unknown.
+    /// apply to every model on these servers, even if the model's name is unknown.
     pub of_server: bool,
     /// The API version, specified in a header, from which the facts are valid; `None` for all
     /// versions.
@@ -123,7 +124,7 @@ pub struct Family {
     pub without_beta: Option<Arc<str>>,
     /// The source of the facts.
     pub origin: Origin,
-    /// The properties of these models, each true or false.
+    /// The properties of the family's models, each true or false.
     pub properties: Vec<(Property, bool)>,
     /// The severity of the finding for a message with calls that lacks `reasoning_content` while
     /// the model thinks; `None` if the content is optional.
@@ -134,9 +135,9 @@ pub struct Family {
     pub context_window: Option<i64>,
     /// The maximum number of tokens in a request, if it is less than the context window.
     pub longest_request: Option<i64>,
-    /// The price of the models' tokens, if known.
+    /// The models' token prices, if known.
     pub price: Option<Price>,
-    /// The facts about members of bodies.
+    /// The facts about body members.
     pub facts: Vec<Fact>,
 }
 
@@ -180,7 +181,7 @@ enum Rest {
     Like(Glob),
 }
 
-/// A fact about a member of bodies.
+/// A fact about a body member.
 #[derive(Debug, Clone)]
 pub struct Fact {
     /// The members to which the fact applies.
@@ -191,7 +192,7 @@ pub struct Fact {
     pub when: Vec<Condition>,
     /// Conditions on the body, none of which may be met for the fact to apply.
     pub unless: Vec<Condition>,
-    /// The wire formats for which the fact is valid; empty for those of the family.
+    /// The wire formats for which the fact is valid; empty for the family's wire formats.
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The severity of a finding about a violation.
     pub level: Severity,
@@ -213,7 +214,7 @@ pub enum Demand {
         /// The rejected values; empty if all values are rejected.
         values: Vec<Value>,
     },
-    /// The value must be one of the listed ones, or a number in the range.
+    /// The value must be one of the listed values, or a number in the range.
     Value {
         /// The accepted values.
         one_of: Vec<Value>,
@@ -242,13 +243,13 @@ pub enum State {
     OneOf(Vec<Value>),
 }
 
-/// The keys of the file.
+/// The keys in the file.
 const FILE: Known = Known {
     what: "model-families.toml",
     keys: &FAMILIES_KEYS,
     inner: &[("[[family]]", &FAMILY_KEYS)],
 };
-/// The keys of a family entry.
+/// The keys in a family entry.
 const FAMILY: Known = Known {
     what: "a [[family]] entry",
     keys: &FAMILY_KEYS,
@@ -258,13 +259,13 @@ const FAMILY: Known = Known {
         ("[family.price]", &PRICE_KEYS),
     ],
 };
-/// The keys of a `refuses` entry.
+/// The keys in a `refuses` entry.
 const REFUSAL: Known = Known::flat("a [[family.refuses]] entry", &REFUSES_KEYS);
-/// The keys of a `takes` entry.
+/// The keys in a `takes` entry.
 const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
-/// Merges the families of both layers. Families of the repository come last, and replace bundled
-/// ones with the same name.
+/// Merges the families of both layers. The repository's families come last, and replace bundled
+/// families with the same name.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
     let mut families: Vec<Family> = bundled
         .into_iter()
@@ -430,7 +431,7 @@ impl ModelPattern {
         })
     }
 
-    /// Returns `true` if a model name matches, with or without the date in it.
+    /// Returns `true` if a model name matches, with or without its date.
     pub fn is_match(&self, model: &ModelName) -> bool {
         let is_published_there = self.account.as_deref().is_none_or(|name| model.is_of(name));
         is_published_there
@@ -451,7 +452,7 @@ impl ModelPattern {
 }
 
 impl Fact {
-    /// Reads the entries of a family under a key.
+    /// Reads a family's entries under a key.
     fn read_all(reader: &mut Reader<'_, '_>, key: &str, known: &Known) -> Vec<Fact> {
         let entries = reader.tables(key);
         if let Some(further) = entries.get(MAX_LIST) {
@@ -505,7 +506,7 @@ impl Fact {
 }
 
 impl Demand {
-    /// Reads the requirement of an entry; `None` if a finding was reported.
+    /// Reads an entry's requirement; returns `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;
@@ -571,7 +572,7 @@ impl<'t> Reader<'t, '_> {
         Some(patterns)
     }
 
-    /// Reads one pointer or a list of pointers; `None` if a finding was reported.
+    /// Reads one pointer or a list of pointers; returns `None` if a finding was reported.
     fn places(&mut self, key: &str) -> Option<Vec<MemberPath>> {
         let texts = match &self.get(key)?.kind {
             Kind::Array(elements) if elements.len() > MAX_LIST => {
@@ -602,7 +603,7 @@ impl<'t> Reader<'t, '_> {
         None
     }
 
-    /// Reads a table of pointers and the states that they require; `None` if a finding was
+    /// Reads a table of pointers and their required states; returns `None` if a finding was
     /// reported.
     fn conditions(&mut self, key: &str) -> Option<Vec<Condition>> {
         if self.get(key).is_none() {
@@ -671,7 +672,7 @@ impl<'t> Reader<'t, '_> {
         !values.is_empty()
     }
 
-    /// Reads a number; `None` if a finding was reported, `Some(None)` if the key is absent.
+    /// Reads a number; returns `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
         reason = "invalid, absent and present are three different cases"

@@ -1,22 +1,22 @@
-//! The conventional folders of an agent repository. Also included by `build/`.
+//! The conventional folders in an agent repository. `build/` includes this file, too.
 
-/// Profiles.
+/// The folder for profiles.
 pub(crate) const AGENTS: &str = "agents";
-/// Contexts.
+/// The folder for contexts.
 pub(crate) const CONTEXTS: &str = "contexts";
-/// Shared fragments of templates.
+/// The folder for shared template fragments.
 pub(crate) const PARTIALS: &str = "partials";
-/// Provider instances.
+/// The folder for provider instances.
 pub(crate) const PROVIDERS: &str = "providers";
-/// Personas and task prompts.
+/// The folder for personas and task prompts.
 pub(crate) const ROLES: &str = "roles";
-/// JSON Schemas.
+/// The folder for JSON Schemas.
 pub(crate) const SCHEMAS: &str = "schemas";
 
-/// The file with facts about models, which is the only bundled file at the root.
+/// The file with facts about models, the only bundled file at the root.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
-/// The file at the root with the settings of the repository, which marks the root.
+/// The settings file, which marks the root of a repository.
 pub(crate) const CONFIG: &str = "reqc.toml";
 
 /// Returns `true` if a path is inside a folder.
@@ -25,6 +25,6 @@ pub(crate) fn is_in(path: &str, folder: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// All folders with files that users write, sorted. `golden/` is not among them, because the
-/// program writes it.
+/// All folders for files that users write, sorted. `golden/` is not among them, because the program
+/// writes it.
 pub(crate) const ALL: [&str; 6] = [AGENTS, CONTEXTS, PARTIALS, PROVIDERS, ROLES, SCHEMAS];

@@ -1,5 +1,5 @@
-//! `[headers]` of provider instances and profiles: which headers a repository may add to its
-//! requests, and which are reserved for reqc.
+//! Reads `[headers]` in provider instances and profiles, and checks which headers a repository may
+//! add to its requests and which are reserved for reqc.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::text::cut;
 use crate::toml::{Kind, Table};
 
-/// Reads the table. Returns the names in lower case, without headers that have a finding.
+/// Reads the table. Returns the names in lower case, and omits headers that have findings.
 pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
     let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, node) in &table.entries {

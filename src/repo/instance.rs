@@ -18,9 +18,9 @@ use crate::toml::Table;
 pub struct Instance {
     /// The name by which profiles refer to the instance.
     pub name: Spanned<Arc<str>>,
-    /// The instances from which it inherits, nearest first.
+    /// The instances that it inherits from, nearest first.
     pub bases: Vec<Arc<str>>,
-    /// The layer that contains it.
+    /// The layer that contains the instance.
     pub layer: LayerKind,
     /// The name of the client API, which [`provider`](crate::provider) checks.
     pub client_api: Spanned<Arc<str>>,
@@ -43,14 +43,14 @@ impl Instance {
     }
 }
 
-/// A reference to a secret. Never contains the secret itself.
+/// A reference to a secret. It never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretRef {
     /// The name of an environment variable.
     Env(Arc<str>),
     /// The path of a file.
     File(Arc<str>),
-    /// An entry of the system's keyring.
+    /// An entry in the system's keyring.
     Keyring {
         /// The service name of the keyring entry.
         service: Arc<str>,
@@ -123,7 +123,7 @@ impl fmt::Display for SecretRef {
 enum NoSecretRef {
     /// The text looks like the secret itself.
     Key,
-    /// The text has none of the known forms. Contains the mistake.
+    /// The text does not have a known form; the string describes the mistake.
     Malformed(String),
 }
 
@@ -161,7 +161,7 @@ pub(super) struct RawInstance {
     pub(super) broken: bool,
 }
 
-/// Every key of a provider instance.
+/// Every key in a provider instance.
 pub const INSTANCE_KEYS: [&str; 8] = [
     "schema_version",
     "name",
@@ -313,7 +313,7 @@ pub(super) fn resolve(
     instances
 }
 
-/// Returns the files of each instance, including those of its ancestors.
+/// Returns the files of each instance, including its ancestors' files.
 pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
     raw.iter()
         .map(|(name, leaf)| {
@@ -403,7 +403,7 @@ fn unknown_parent(
 }
 
 /// Returns `true` if a chain is valid. A mistake is reported only at the instance that contains it,
-/// and not at instances that inherit from that one.
+/// and not at instances that inherit from it.
 fn ends_well(
     chain: &[&RawInstance],
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -450,7 +450,7 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    // If the parent lacks a setting too, that is reported there.
+    // If the parent lacks a setting, too, this is reported at the parent.
     if !missing.is_empty() && chain.len() == 1 {
         let message = format!(
             "provider instance `{}` needs `{}`",

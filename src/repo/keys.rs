@@ -27,7 +27,7 @@ pub(crate) struct Known {
     pub(crate) what: &'static str,
     /// The keys of the table.
     pub(crate) keys: &'static [&'static str],
-    /// The tables inside it, by their headers, with their keys.
+    /// The headers of inner tables, with the keys of each table.
     pub(crate) inner: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -88,7 +88,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         Reader { above, ..self }
     }
 
-    /// Returns the file of the table.
+    /// Returns the table's file.
     pub(crate) fn file(&self) -> FileId {
         self.file
     }
@@ -125,8 +125,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.only_beside(known, |_| None);
     }
 
-    /// Reports keys that are not known. For some keys, `special` returns another message, or says
-    /// that the key is reported elsewhere.
+    /// Reports keys that are not known. For some keys, `special` returns a different message, or
+    /// indicates that the key is reported elsewhere.
     pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
         let table = self.table;
         let entries = table.entries.iter().enumerate();
@@ -401,11 +401,11 @@ pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }
 
-/// A special treatment for an unknown key.
+/// Special treatment for an unknown key.
 pub(crate) enum Special {
     /// The key is reported elsewhere.
     Told,
-    /// The key belongs elsewhere. Contains the right location.
+    /// The key belongs elsewhere; the string is the right location.
     Misplaced(String),
 }
 

@@ -1,4 +1,4 @@
-//! Sorts the files of a layer into kinds, by their folders and names.
+//! Sorts a layer's files into kinds, by their folders and names.
 
 use super::folders;
 use crate::world::{Entry, EntryKind, ReadError, Unread, World};
@@ -11,7 +11,7 @@ pub(super) enum Like {
     Context,
     Schema,
     Provider,
-    /// A profile of a flat repository, or a settings file, because the file is at the root.
+    /// A profile in a flat repository, or a settings file, because the file is at the root.
     AtRoot,
 }
 
@@ -97,8 +97,8 @@ impl Listing {
         found.entries.into_iter().map(|entry| entry.path).collect()
     }
 
-    /// Reports files whose name should be that of a folder, because they hide everything that
-    /// belongs in the folder.
+    /// Reports files that have the names of folders, because they hide everything that belongs in
+    /// those folders.
     fn files_in_place_of_folders(&mut self, world: &dyn World) {
         let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([
             folders::SCHEMAS,
@@ -124,7 +124,7 @@ impl Listing {
                     why,
                 });
             }
-            // The root need not be listable, as long as the folders with sources are.
+            // The root need not be listable, as long as the source folders can be listed.
             Err(_) => return,
         };
         for Entry { path, kind } in entries {
@@ -140,8 +140,8 @@ impl Listing {
         }
     }
 
-    /// Lists a folder whose name differs from one of ours only in case, or in spaces or dots at its
-    /// ends.
+    /// Lists a folder whose name differs from that of a source folder only in case, or in spaces or
+    /// dots at its ends.
     fn folder_at_root(&mut self, world: &dyn World, path: &str) {
         let plain = plain_name(path);
         let like = FOLDERS
@@ -166,7 +166,7 @@ pub(super) fn plain_name(name: &str) -> String {
 }
 
 /// Returns the name by which templates include a file in a `partials/` folder: the part of the path
-/// that starts at the first such folder. `None` for other files.
+/// that starts at the first such folder; `None` for other files.
 fn partial_name(path: &str) -> Option<&str> {
     if !path.ends_with(".jinja") {
         return None;

@@ -80,7 +80,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     }
 }
 
-/// Reads a `tools.toml`. The root of `world` is the folder of the file; nothing outside it is read.
+/// Reads a `tools.toml`. The root of `world` is the file's folder; nothing outside it is read.
 pub fn read_tools(
     world: &dyn World,
     path: &str,
@@ -312,7 +312,7 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        // Files of the program itself contain no secrets of a user.
+        // The program's own files contain no user secrets.
         if self.shown_below.is_empty() {
             for place in secret::places_to_hide(self.sources.get(file).text()) {
                 self.sources.mask(Span::new(file, place));
@@ -402,8 +402,8 @@ impl Loader {
         self.read(world, path).ok()
     }
 
-    /// Reads and registers a file. If this fails, reports a finding, and returns the file to which
-    /// it refers.
+    /// Reads and registers a file. If this fails, reports a finding, and returns the file that the
+    /// finding refers to.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
         let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);

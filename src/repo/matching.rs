@@ -1,4 +1,4 @@
-//! `match`: which files an agent handles.
+//! The `match` table, which determines the files that an agent handles.
 
 mod examples;
 
@@ -24,7 +24,7 @@ struct Pattern {
     glob: Glob,
 }
 
-/// A file for which an agent is to be found.
+/// A file to route to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileToRoute {
     /// The path, with `/` between its parts.
@@ -167,7 +167,7 @@ fn fold(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// Parses a glob of `[match]`, which is anchored at both ends and ignores case, and in which `*`
+/// Parses a glob in `[match]`, which is anchored at both ends and ignores case, and in which `*`
 /// also matches `/`. The text to match must be in lower case.
 ///
 /// # Errors
@@ -232,7 +232,7 @@ const MAX_GLOB_DEPTH: usize = 8;
 pub(crate) const MAX_GLOBS: usize = 500;
 
 impl Glob {
-    /// Parses a glob in the syntax of shells, except that `*` also matches `/`.
+    /// Parses a glob in shell syntax, except that `*` also matches `/`.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ impl Glob {
     }
 }
 
-/// Checks that a glob is small enough to be matched in time linear in the length of the name.
+/// Checks that a glob is small enough to be matched in time linear in the name's length.
 fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
         return Err(GlobError::TooLong);

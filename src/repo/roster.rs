@@ -8,10 +8,10 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
-/// Every key of `rosters.toml`.
+/// Every key in `rosters.toml`.
 pub const ROSTERS_KEYS: [&str; 2] = ["schema_version", "roster"];
 
-/// Every key of a `[[roster]]` entry.
+/// Every key in a `[[roster]]` entry.
 pub const ROSTER_KEYS: [&str; 3] = ["name", "description", "agents"];
 
 /// A list of agents for a pipeline. A file is handled by the first agent whose `match` accepts it.

@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the folder of the file. Output: a [`ToolsFile`]. The runtime
-//! determines whether a program exists, how it is run, and which tools a server offers.
+//! Input: a world whose root is the file's folder. Output: a [`ToolsFile`]. The runtime determines
+//! whether a program exists, how it is run, and which tools a server offers.
 
 mod server;
 
@@ -20,10 +20,10 @@ use crate::toml::{Kind, Node, Table};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 pub use server::{HttpSpec, KeyHeader, MAX_SERVER_NAME, SERVER_KEYS, ServerConnection, ServerSpec};
 
-/// Every key of `tools.toml`.
+/// Every key in `tools.toml`.
 pub const TOOLS_KEYS: [&str; 3] = ["schema_version", "tool", "server"];
 
-/// Every key of a `[[tool]]` entry.
+/// Every key in a `[[tool]]` entry.
 pub const TOOL_KEYS: [&str; 9] = [
     "name",
     "description",
@@ -36,13 +36,13 @@ pub const TOOL_KEYS: [&str; 9] = [
     "env",
 ];
 
-/// The default time limit of a tool.
+/// The default time limit for a tool.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// The default limit on a tool's output, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The maximum length of a tool's name, in bytes, that every wire format accepts.
+/// The maximum length, in bytes, of a tool name that every wire format accepts.
 pub const MAX_TOOL_NAME: usize = 64;
 
 /// Returns `true` if every wire format accepts this byte in a tool's name.
@@ -50,7 +50,7 @@ pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The maximum time limit of a tool, in seconds: a day.
+/// The maximum time limit for a tool, in seconds: one day.
 const MAX_SECONDS: i64 = 24 * 60 * 60;
 
 /// The maximum limit on a tool's output, in bytes. No model can read more.
@@ -83,13 +83,14 @@ pub struct ToolSpec {
 /// A program, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramSpec {
-    /// The name of the program, which is looked up, or its path.
+    /// The program's name, which is looked up, or its path.
     pub name: Spanned<Arc<str>>,
     /// The arguments. No shell interprets them.
     pub arguments: Vec<Arc<str>>,
-    /// The working directory, relative to the folder of the file; empty for that folder itself.
+    /// The working directory, relative to the file's folder; empty for that folder itself.
     pub working_directory: String,
-    /// The names of the environment variables that the program inherits; it gets no others.
+    /// The names of the environment variables that the program inherits; it receives no other
+    /// variables.
     pub environment: Vec<Arc<str>>,
 }
 
@@ -102,14 +103,15 @@ impl ToolSpec {
 }
 
 impl ProgramSpec {
-    /// Returns the finding that the program of `whose` is missing or not executable.
+    /// Returns the finding that the program is missing or not executable. `whose` describes the
+    /// tool or server that runs it.
     fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
         let message = format!("the program of {whose} cannot be run: {why}");
         Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)
             .help("name an existing executable; a relative path starts at the folder of this file")
     }
 
-    /// Reads the program; `None` if a finding makes it unusable.
+    /// Reads the program; returns `None` if a finding makes it unusable.
     fn read(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<ProgramSpec> {
         let command = reader
             .strings("command")
@@ -136,7 +138,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Reads the limits; `None` if a finding was reported.
+    /// Reads the limits; returns `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>) -> Option<Limits> {
         let time = Limits::time(reader, "timeout_seconds");
         let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
@@ -148,7 +150,7 @@ impl Limits {
         })
     }
 
-    /// Reads the time limit at a key, in seconds; `None` if a finding was reported.
+    /// Reads the time limit under a key, in seconds; returns `None` if a finding was reported.
     fn time(reader: &mut Reader<'_, '_>, key: &'static str) -> Option<Duration> {
         let seconds = reader.integer_within(key, 1..=MAX_SECONDS)?;
         let seconds = seconds.and_then(|it| u64::try_from(it).ok());
@@ -182,7 +184,8 @@ pub(super) fn read(
     }
 }
 
-/// Reads entries, whose names must be unique. If several have the same name, keeps the first.
+/// Reads entries, whose names must be unique. If several entries have the same name, the first one
+/// is kept.
 fn read_entries<T>(
     file: FileId,
     what: &str,
@@ -216,7 +219,7 @@ fn read_entries<T>(
     found
 }
 
-/// Reads a tool and its name; `None` if a finding makes it unusable.
+/// Reads a tool and its name; returns `None` if a finding makes it unusable.
 fn read_tool(
     world: &dyn World,
     reader: &mut Reader<'_, '_>,
@@ -309,7 +312,7 @@ fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
     }
 }
 
-/// Reads the working directory; `None` if a finding was reported.
+/// Reads the working directory; returns `None` if a finding was reported.
 fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<String> {
     if !reader.has("working_directory") {
         return Some(String::new());
@@ -338,7 +341,7 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
     None
 }
 
-/// Reads the argument schema; `None` if a finding was reported.
+/// Reads the argument schema; returns `None` if a finding was reported.
 fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<String, Value>> {
     match (reader.has("schema"), reader.has("schema_file")) {
         (false, false) => Some(Map::from_iter([
@@ -442,8 +445,8 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
 }
 
 impl Reader<'_, '_> {
-    /// Reads an integer within a range; `None` if a finding was reported, `Some(None)` if the key
-    /// is absent.
+    /// Reads an integer within a range; returns `None` if a finding was reported, `Some(None)` if
+    /// the key is absent.
     #[expect(
         clippy::option_option,
         reason = "invalid, absent and present are three different cases"

@@ -80,7 +80,7 @@ fn by_name(path: &str, like: Like) -> Option<Suspicion> {
 }
 
 /// Returns a suspicion about a file at the root whose name resembles that of a settings file,
-/// because only exact names are read.
+/// because only files with exact names are read.
 fn at_root_by_name(name: &str) -> Option<Suspicion> {
     let stem = name
         .strip_suffix(".toml")

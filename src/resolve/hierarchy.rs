@@ -45,8 +45,8 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// Builds the hierarchy. Every mistake is reported once, at the profile that contains it. In a
-    /// collection of the original client, a profile may have the name of a bundled profile, which
-    /// is only a warning.
+    /// collection for the original client, a profile may have a bundled profile's name, which only
+    /// causes a warning.
     pub fn build(profiles: Vec<Profile>, dialect: Dialect) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut hierarchy = Hierarchy {
@@ -127,7 +127,7 @@ impl Hierarchy {
             let other = &self.profiles[known.index()];
             let (finding, is_usable) = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
-                    // In profiles of the repository itself, the name refers to the repository's
+                    // In the repository's own profiles, the name refers to the repository's
                     // profile.
                     self.taken.insert(Arc::clone(&name.value), known);
                     self.by_name.insert(Arc::clone(&name.value), id);
@@ -140,7 +140,7 @@ impl Hierarchy {
                 }
             };
             if other.layer == profile.layer {
-                // Neither can be used, because the name is ambiguous.
+                // Neither profile can be used, because the name is ambiguous.
                 self.usable[known.index()] = false;
             }
             findings.push(finding.related(other.name.span, "the other one"));
@@ -148,12 +148,12 @@ impl Hierarchy {
         }
     }
 
-    /// Returns `true` if a profile of the repository has the same name as this bundled profile.
+    /// Returns `true` if a profile in the repository has the same name as this bundled profile.
     pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
         self.taken.get(&self.get(id).name.value) == Some(&id)
     }
 
-    /// Returns the profile to which a name refers in a profile of this layer.
+    /// Returns the profile that a name refers to when a profile in this layer uses the name.
     fn meant(&self, layer: LayerKind, name: &str) -> Option<ProfileId> {
         let taken = self.taken.get(name).filter(|_| layer == LayerKind::Bundled);
         taken.or_else(|| self.by_name.get(name)).copied()
@@ -265,7 +265,7 @@ fn extends(profile: &Profile) -> Span {
         .span
 }
 
-/// Returns the finding about a profile with the name of a bundled one.
+/// Returns the finding about a profile with a bundled profile's name.
 fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let name = &profile.name;
     let message = format!("`{}` is the name of a bundled profile", name.value);

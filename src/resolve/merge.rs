@@ -1,4 +1,4 @@
-//! Deep merging of tables that records which values were overridden.
+//! Merges tables deeply, and records which values were overridden.
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -34,7 +34,7 @@ pub struct Merged<'r> {
     is_removed: bool,
 }
 
-/// A value at one level of a chain of profiles.
+/// A value at one level of a profile chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
     /// The file of the profile at this level.
@@ -57,8 +57,8 @@ impl<'r> Merged<'r> {
     }
 
     /// Returns the level at which a merged table begins. Starting at the nearest level, this is the
-    /// last one that is reached through levels that `takes` accepts. For any other value, returns
-    /// the nearest level.
+    /// last level that can be reached through levels accepted by `takes`. For any other value,
+    /// returns the nearest level.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
         let nearest = Level {
             file: self.file,
@@ -117,13 +117,12 @@ impl<'r> MergedTable<'r> {
             .map(|(key, merged)| (*key, merged))
     }
 
-    /// Returns `true` if there is no member.
+    /// Returns `true` if the table has no members.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Merges a level into this table. The values of the new level override those that are already
-    /// here.
+    /// Merges a level into this table. The values of the new level override the existing ones.
     ///
     /// Tables are merged key by key at any depth. All other values, including arrays, are replaced
     /// as a whole. Merging an empty table changes nothing, and merging is associative.
@@ -137,8 +136,8 @@ impl<'r> MergedTable<'r> {
     }
 
     /// Removes the value at `path` inside the member `root`, because of the `unset` at `by`.
-    /// Returns `false` if there is no such value. One call of [`sweep`](MergedTable::sweep) frees
-    /// the memory of all removed values.
+    /// Returns `false` if there is no such value. A single call to [`sweep`](MergedTable::sweep)
+    /// frees the memory of all removed values.
     pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
         let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else {
             return false;
@@ -256,7 +255,7 @@ impl<'r> Merged<'r> {
     }
 }
 
-/// Returns the finding about a value that equals the inherited one.
+/// Returns the finding about a value that equals the inherited value.
 fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
     let message = format!(
         "`{}` repeats an inherited value",

@@ -1,4 +1,4 @@
-//! The rules of `extends`.
+//! The rules about `extends`.
 
 crate::diag::rules! {
     CYCLE = Error "extends/cycle", "profiles extend each other in a cycle",

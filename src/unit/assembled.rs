@@ -18,7 +18,7 @@ pub(super) fn assemble(part: &Part, given: Vec<Option<Member>>, memory: Option<&
 }
 
 impl Part {
-    /// Returns the value with the templates' output in place; `None` if it is left out.
+    /// Returns the value with the templates' output in place; `None` if the value is left out.
     fn value(&self, given: &mut impl Iterator<Item = Option<Member>>) -> Option<Value> {
         match self {
             Part::Constant(value) => Some(value.clone()),

@@ -30,10 +30,10 @@ pub struct Body {
     steps: Steps,
     /// The whole system prompt.
     prompt: Option<SystemPrompt>,
-    /// The approximate size in bytes of the members rendered from this agent's own templates, with
-    /// their writers.
+    /// The approximate size in bytes of the members rendered from this agent's own templates,
+    /// including their writers.
     weight: usize,
-    /// The memory of the members that other bodies share.
+    /// The memory that stores the members shared with other bodies.
     memory: Option<Arc<Memory>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Body {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
-    /// The number of the body's own tools, which precede those of the request.
+    /// The number of the body's own tools, which precede the request's tools.
     pub(super) tools_behind: Option<usize>,
     pub(super) marks: Vec<CacheMark>,
 }
@@ -59,8 +59,8 @@ impl Body {
             .map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
     }
 
-    /// Returns the identity of each member that other bodies may share; `None` for a member that is
-    /// this body's own.
+    /// Returns the identity of each member that other bodies may share; `None` for a member that
+    /// belongs only to this body.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
         self.members
             .named()
@@ -68,7 +68,7 @@ impl Body {
             .collect()
     }
 
-    /// Returns the memory of the members that other bodies share.
+    /// Returns the memory that stores the members shared with other bodies.
     pub(crate) fn memory(&self) -> Option<&Memory> {
         self.memory.as_deref()
     }
@@ -78,7 +78,7 @@ impl Body {
         &self.splices
     }
 
-    /// Returns the changes of the provider steps.
+    /// Returns the changes that the provider steps made.
     pub(super) fn steps(&self) -> &Steps {
         &self.steps
     }
@@ -253,7 +253,7 @@ impl Plan<'_> {
         })
     }
 
-    /// Returns the tools of a body: its own, followed by the request's.
+    /// Returns a body's tools: its own tools, followed by the request's tools.
     fn tools(&self, request: &Request<'_>, own: Option<&Member>) -> Tools<Member> {
         let value = own.map(Member::value);
         let make = || with_own_tools(self.wire, value, &request.conversation.tools);
@@ -268,7 +268,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the finding for one of the body's own tools that has the name of a request tool.
+    /// Returns the finding for one of the body's own tools that has the same name as a request
+    /// tool.
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splices = SpliceIndex::new(splices);
@@ -433,7 +434,7 @@ impl Plan<'_> {
         renderer.is_shared(template) && !(is_alone && renderer.reads_prompt(template))
     }
 
-    /// Returns `true` if no other agent has the prompt.
+    /// Returns `true` if no other agent has the same prompt.
     pub(super) fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
         self.prompt
             .is_some_and(|prompt| !renderer.is_shared(prompt))
@@ -467,7 +468,7 @@ impl Plan<'_> {
     }
 }
 
-/// A [`Question`]: the tools of a body in a wire format, including the body's own.
+/// A [`Question`] about the tools of a body in a wire format, including the body's own tools.
 #[derive(PartialEq, Eq, Hash)]
 struct ToolsOf(Identity, WireFormat, Option<Identity>);
 
@@ -513,8 +514,8 @@ struct BodyBuilder<'a> {
     cost: u64,
     /// The maximum cost in units if each template were rendered for this prompt.
     most: u64,
-    /// The approximate size in bytes of the members rendered from this agent's own templates, with
-    /// their writers.
+    /// The approximate size in bytes of the members rendered from this agent's own templates,
+    /// including their writers.
     weight: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The output of one template of a body, and the mistakes in it.
+//! The output of one template in a body, and the mistakes in it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use crate::render::{
 };
 use crate::source::{Sources, Span};
 
-/// The units charged for each JSON value in a template's output: a value takes more memory than its
-/// text.
+/// The units charged for each JSON value in a template's output, because a value takes more memory
+/// than its text.
 const VALUE: u64 = 256;
-/// The cost factor for a template whose output is not JSON: the writers of its text are searched.
+/// The cost factor for a template whose output is not JSON, because the writers of its text must be
+/// found.
 const EXPLAINED: u64 = 9;
 
 /// A renderer for the templates of a body.
@@ -47,7 +48,7 @@ pub(super) struct Output<V> {
 }
 
 impl<V> Output<V> {
-    /// Returns the output with another form of the value.
+    /// Returns the output with a different form of the value.
     pub(super) fn map<U>(self, change: impl FnOnce(V) -> U) -> Output<U> {
         Output {
             value: change(self.value),
@@ -60,7 +61,7 @@ impl<V> Output<V> {
 /// A fragment that several bodies share.
 type SharedFragment = Fragment<Arc<Shared>>;
 
-/// A [`Question`]: a template's output, with everything that it depends on.
+/// A [`Question`] about a template's output, with everything that it depends on.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(super) struct FragmentOf {
     pub(super) template: TemplateId,
@@ -92,7 +93,8 @@ impl Question for FragmentOf {
     }
 }
 
-/// A [`Question`]: a template's output for any system prompt. The output contains the placeholder.
+/// A [`Question`] about a template's output for any system prompt. The output contains the
+/// placeholder.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct HollowOf(pub(super) FragmentOf);
 
@@ -114,7 +116,7 @@ pub(super) enum Hollow {
     Value(Option<Output<Arc<Shared>>>),
     /// A finding that does not depend on the prompt.
     Finding(Box<Diagnostic>),
-    /// Unknown: the template has to be rendered for each prompt.
+    /// The output is unknown, so the template must be rendered for each prompt.
     Unknown,
 }
 
@@ -129,8 +131,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Returns the maximum cost in units of rendering the template for a prompt; `None` if that
-    /// could exceed a limit of the renderer.
+    /// Returns the maximum cost in units of rendering the template for a prompt; `None` if
+    /// rendering could exceed one of the renderer's limits.
     pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
         /// The largest estimate that [`json::count_values`] returns for a string without counting
         /// its values.
@@ -497,7 +499,7 @@ fn is_apart(written: &[usize], error: &JsonError) -> bool {
     !ranges.any(|range| holds(range) || holds(&excerpt::shown(range)))
 }
 
-/// Returns the output for a finding of a template that was rendered with the placeholder.
+/// Returns the output for a finding about a template that was rendered with the placeholder.
 fn with_finding(finding: Box<Diagnostic>) -> Hollow {
     let is_about_size =
         finding.rule == &render_rules::TOO_MUCH_WORK || finding.rule == &render_rules::TOO_LARGE;

@@ -22,7 +22,7 @@ pub(super) struct Members(Vec<(Arc<str>, Member)>);
 /// The value of a member.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
-    /// A value of this body alone.
+    /// A value that belongs only to this body.
     Own(Value),
     /// A value shared by several bodies.
     Shared(Arc<Shared>),
@@ -47,7 +47,7 @@ pub(super) struct Shared {
 /// A member of a body, to be checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemberRef<'b> {
-    /// Its name.
+    /// The member's name.
     pub(crate) name: &'b str,
     held: Held<'b>,
     memory: Option<&'b Memory>,
@@ -63,13 +63,13 @@ enum Held<'b> {
 /// except for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
-    /// A value that is shared.
+    /// A shared value.
     Shared(Identity),
     /// A short value, as JSON.
     Leaf(Arc<str>),
 }
 
-/// The identity of a check: equal numbers mean the same check.
+/// The identity of a check. Equal numbers identify the same check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CheckId(pub(crate) u16);
 
@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// A [`Question`]: the value of a string that a template wrote.
+/// A [`Question`] about the value of a string that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Arc<str>);
 
@@ -92,7 +92,7 @@ impl Question for ValueOf {
     }
 }
 
-/// A [`Question`]: whether a check accepts a value.
+/// A [`Question`] about whether a check accepts a value.
 #[derive(PartialEq, Eq, Hash)]
 struct IsAccepted(Identity, CheckId);
 
@@ -100,8 +100,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// A [`Question`]: a value with one more prompt-cache breakpoint. The answer is `None` if the value
-/// cannot have another one.
+/// A [`Question`] about a value with one more prompt-cache breakpoint. The answer is `None` if the
+/// value cannot have another breakpoint.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 
@@ -175,8 +175,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns the identity that it shares with other bodies' members, system prompts aside; `None`
-    /// if the value is this body's own.
+    /// Returns the identity that the value shares with other bodies' members, apart from system
+    /// prompts; `None` if the value belongs only to this body.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -246,7 +246,7 @@ impl Shared {
         Ok(value)
     }
 
-    /// Returns a shared value, reusing an equal one. The order of members counts.
+    /// Returns a shared value, reusing an equal value. The order of members matters.
     pub(super) fn same(value: Value, memory: &Memory) -> Arc<Shared> {
         memory.ask(ValueOf(compact(&value).into()), || {
             Arc::new(Shared::new(value))
@@ -365,7 +365,7 @@ impl Member {
         matches!(self, Member::Shared(_))
     }
 
-    /// Returns the identity that it shares with other bodies' members.
+    /// Returns the identity that the value shares with other bodies' members.
     pub(super) fn sameness(&self) -> Option<Sameness> {
         match self {
             Member::Shared(shared) => Some(Sameness::Shared(shared.id)),
@@ -452,7 +452,8 @@ impl Members {
         Members(Vec::with_capacity(len + 2))
     }
 
-    /// Adds a member without checking that its name is new: there may be thousands of members.
+    /// Adds a member without checking that its name is new, because there may be thousands of
+    /// members.
     pub(super) fn add(&mut self, name: Arc<str>, member: Member) {
         self.0.push((name, member));
     }
@@ -463,7 +464,7 @@ impl Members {
         Some(self.0.remove(at).1)
     }
 
-    /// Puts a member first, replacing any member of that name.
+    /// Puts a member first, replacing any member with that name.
     pub(super) fn push_front(&mut self, name: Arc<str>, member: Member) {
         self.0.retain(|(known, _)| *known != name);
         self.0.insert(0, (name, member));

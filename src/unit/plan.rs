@@ -23,7 +23,7 @@ use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node};
 
-/// An agent that can be compiled: it is complete and its templates parse.
+/// An agent that can be compiled, because it is complete and its templates parse.
 pub struct Plan<'r> {
     /// The merged profile.
     pub profile: ResolvedProfile<'r>,
@@ -46,7 +46,7 @@ pub struct Plan<'r> {
     pub(super) known_prompts: KnownPrompts,
 }
 
-/// The part of a member whose location is asked for.
+/// The part of a member whose location is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
     /// The member's key.
@@ -102,7 +102,7 @@ impl Part {
 
 impl<'r> Plan<'r> {
     /// Checks a resolved profile and compiles its templates. Returns `false` if there is an error
-    /// that prevents a body.
+    /// that prevents bodies from being compiled.
     pub fn prepare(
         repo: &Repo,
         engine: &mut Engine,
@@ -135,7 +135,7 @@ impl<'r> Plan<'r> {
             });
         }
         usable &= check_settings(repo, profile, engine.suggestions(), findings);
-        // These errors do not prevent a body.
+        // Bodies can be compiled despite these errors.
         let leave_a_body = [
             &render_rules::IMPOSSIBLE_MEMBER,
             &render_rules::UNESCAPED,
@@ -203,7 +203,7 @@ impl<'r> Plan<'r> {
         })
     }
 
-    /// Returns the number of values in a body that no template renders.
+    /// Returns the number of values in a body that are not rendered by templates.
     pub(crate) fn static_values(&self) -> usize {
         self.body.iter().map(|(_, part)| part.static_values()).sum()
     }
@@ -231,7 +231,7 @@ impl<'r> Plan<'r> {
         client.or(self.default_model).unwrap_or(MODEL_PLACEHOLDER)
     }
 
-    /// Returns `true` if a request names its model, in the body or in the URL.
+    /// Returns `true` if a request specifies its model, in the body or in the URL.
     pub fn carries_model(&self) -> bool {
         self.wire.has_model_in_body() || self.endpoint.value.contains(MODEL_PLACEHOLDER)
     }
@@ -254,7 +254,7 @@ impl<'r> Plan<'r> {
             .map(|(name, value)| (name, value.value))
     }
 
-    /// Returns the API version and the beta features that requests ask for.
+    /// Returns the API version and the beta features that requests specify.
     pub fn api_headers(&self) -> ApiHeaders {
         self.api.api_headers(self.instance, self.headers())
     }
@@ -264,8 +264,8 @@ impl<'r> Plan<'r> {
         self.profile.merged.get(key).map(Merged::span)
     }
 
-    /// Returns the location of a value of `[body]`, or of its key; `splices` identify the templates
-    /// of lists that produced an element.
+    /// Returns the location of a value in `[body]`, or of its key; `splices` identify the list
+    /// templates that produced an element.
     pub(super) fn literal(
         &self,
         pointer: &Pointer,
@@ -295,7 +295,7 @@ impl<'r> Plan<'r> {
     }
 
     /// Returns the `unset` entry that drops a member of `[body]`; `None` for a value in a list,
-    /// which no entry can name.
+    /// which no entry can identify.
     pub(crate) fn unset_entry(&self, pointer: &Pointer) -> Option<String> {
         let mut table = Some(self.profile.body()?);
         let mut path = Vec::new();
@@ -312,7 +312,7 @@ impl<'r> Plan<'r> {
         (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
     }
 
-    /// Returns the location of a value of `[body]`, and the locations in earlier levels of the
+    /// Returns the location of a value in `[body]`, and the locations in earlier levels of the
     /// chain that it overrides, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(
@@ -345,7 +345,7 @@ impl<'r> Plan<'r> {
     }
 }
 
-/// A value of `[body]`.
+/// A value in `[body]`.
 struct Literal {
     key: Option<Span>,
     value: Span,
@@ -522,8 +522,8 @@ impl Part {
         }
     }
 
-    /// Turns a constant into a shared value: shared by all bodies, and with a memory also by all
-    /// agents that inherit it.
+    /// Turns a constant into a value that all bodies share. With a memory, all agents that inherit
+    /// the value share it, too.
     fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {
             let value = value.take();
@@ -585,8 +585,8 @@ fn check_settings(
     true
 }
 
-/// Returns the level of the chain that contains a location. If a lower level than the endpoint's
-/// names an instance, that instance is at fault.
+/// Returns the level in the chain that contains a location. If a level below the endpoint's level
+/// sets an instance, that instance is at fault.
 fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
     profile
         .chain

@@ -48,7 +48,8 @@ impl SystemPrompt {
         self.own.as_ref()
     }
 
-    /// Returns the text alone: agents that have the same prompt may have different writers.
+    /// Returns the prompt without its writers, because agents with the same prompt may have
+    /// different writers.
     pub(super) fn without_writers(&self) -> SystemPrompt {
         SystemPrompt {
             known: Arc::clone(&self.known),
@@ -102,8 +103,8 @@ impl Hash for SystemPrompt {
 /// The system prompt of a request with its cost; `None` if it is blank.
 pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
-/// A [`Question`]: the system prompt of a conversation, with the agent's own part and the layer
-/// whose files that part can include.
+/// A [`Question`] about the system prompt of a conversation, with the agent's own part and the
+/// layer whose files that part can include.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PromptOf(
     pub(super) Identity,
@@ -190,7 +191,7 @@ impl KnownPrompts {
 /// A string that represents any system prompt while a shared template is rendered.
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
-    // Created once, since most strings that they search are short.
+    // Created once, because most of the searched strings are short.
     finder: memmem::Finder<'static>,
     escaped_finder: memmem::Finder<'static>,
     /// Finds the part that looks the same in every escaped form.
@@ -209,8 +210,7 @@ pub(crate) fn stand_in() -> &'static str {
     placeholder().as_str()
 }
 
-/// Returns the placeholder. No author of a repository can know it, and no finished body contains
-/// it.
+/// Returns the placeholder. No repository author can know it, and no finished body contains it.
 pub(super) fn placeholder() -> &'static Placeholder {
     static PLACEHOLDER: OnceLock<Placeholder> = OnceLock::new();
     PLACEHOLDER.get_or_init(|| {
@@ -245,7 +245,7 @@ impl Placeholder {
             .any(|&at| at < range.end && at + length > range.start)
     }
 
-    /// Splits a string at the placeholder; `None` if it does not occur.
+    /// Splits a string at the placeholder; returns `None` if the placeholder does not occur.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut from = 0;
         let mut pieces: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
 //! Finds the writer of each value in a body: a profile's literal, a template, or a provider step.
 //!
-//! Input: a body, and everything that it was made from. Assembly and the provider steps record what
-//! they did ([`Splice`], [`Steps`](super::body::Steps)); a splice contains the recording of what
-//! its template wrote.
+//! Input: a body, and everything that it was compiled from. Assembly and the provider steps record
+//! what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice contains the recording of
+//! what its template wrote.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -24,12 +24,12 @@ use crate::render::{By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// A step that a setting of the profile enables.
+/// A provider step, which a profile setting enables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderStep {
     /// Adds the model's name as the first member.
     Model,
-    /// Adds the model's name that the caller gave.
+    /// Adds the model's name as specified by the caller.
     GivenModel,
     /// Appends the tool definitions.
     Tools,
@@ -40,7 +40,7 @@ pub enum ProviderStep {
 }
 
 impl ProviderStep {
-    /// Returns the key of the profile that enables the step.
+    /// Returns the profile key that enables the step.
     pub fn setting(self) -> &'static str {
         match self {
             ProviderStep::Model | ProviderStep::GivenModel => "model",
@@ -54,29 +54,29 @@ impl ProviderStep {
 /// The author of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Author {
-    /// A literal of a profile, with the literals that it overrides, the nearest first.
+    /// A literal in a profile, with the literals that it overrides, the nearest first.
     Literal {
         /// The literal that the profile writes.
         span: Span,
-        /// The literals that it overrides.
+        /// The literals that this literal overrides.
         overrode: Vec<Span>,
     },
     /// A template.
     Template {
         /// The template's literal.
         literal: Span,
-        /// The runs of its output, with their sources.
+        /// The runs of the template's output, with their sources.
         written: Vec<Written>,
     },
     /// A provider step.
     Step {
         /// The step that wrote the value.
         step: ProviderStep,
-        /// The setting, if the profile has it.
+        /// The setting, if the profile contains it.
         setting: Option<Span>,
         /// The setting that determines where the step writes.
         placed_by: Option<Span>,
-        /// The conversation value that it wrote, as a pointer into the context.
+        /// The conversation value that the step wrote, as a pointer into the context.
         source: Option<Pointer>,
     },
 }
@@ -85,9 +85,9 @@ pub enum Author {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Provenance {
     pub(crate) span: Span,
-    /// The steps that led to it, the innermost first.
+    /// The steps that lead to the location, the innermost first.
     pub(crate) steps: Vec<(Span, &'static str)>,
-    /// The rendered text around it.
+    /// The rendered text around the location.
     pub(crate) excerpt: Option<Excerpt>,
     /// The conversation value that was written.
     pub(crate) data: Option<Arc<Pointer>>,
@@ -96,12 +96,13 @@ pub(crate) struct Provenance {
     /// The first conversation values in a string joined from several parts that begins with
     /// template text.
     pub(crate) parts: Vec<Arc<Pointer>>,
-    /// The conversation value that a tag wrote as a part of a larger one, and whether the location
-    /// is its key or its value.
+    /// The conversation value that a tag wrote as a part of a larger value, and whether the
+    /// location is its key or its value.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The first literals in the joined text that are located outside the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// `true` if the location itself is in the conversation: no template determines the value.
+    /// `true` if the location itself is in the conversation, so that no template determines the
+    /// value.
     pub(crate) is_in_data: bool,
     /// The first value that a computed string was derived from.
     pub(crate) made_of: Option<ComputedFrom>,
@@ -177,8 +178,8 @@ struct Text {
     tree: Tree,
 }
 
-/// A [`Question`]: the writer of a location in a template's output. The answer is the same for all
-/// agents, because a mistake in a shared template appears in all of their bodies.
+/// A [`Question`] about the writer of a location in a template's output. The answer is the same for
+/// all agents, because a mistake in a shared template appears in all of their bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -205,7 +206,7 @@ enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
     /// The index of the splice, and the location in its output.
     Splice(usize, &'b Splice, Pointer),
-    /// A value of the profile, with its pointer before the provider steps.
+    /// A value in the profile, with its pointer before the provider steps.
     Literal(Pointer),
 }
 
@@ -277,7 +278,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the location that wrote the character of a string at a byte offset.
+    /// Returns the location where the character at a byte offset in a string was written.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);
@@ -297,8 +298,8 @@ impl<'a> Record<'a> {
         found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
-    /// Returns a location like [`Record::place`], but only the literal for a template's output: for
-    /// use when there are many pointers.
+    /// Returns a location like [`Record::place`], but only the literal for a template's output.
+    /// Used if there are many pointers.
     pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => Provenance::at(splice.literal),
@@ -415,8 +416,8 @@ impl<'a> Record<'a> {
         found
     }
 
-    /// Returns the location that names the request's model; `None` if the caller names it, or
-    /// nothing does.
+    /// Returns the location where the request's model is specified; `None` if the caller specifies
+    /// it, or if it is not specified.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self
             .request
@@ -496,7 +497,7 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
-    /// Finds the location in the output for this prompt. Replaces the prompt by its own recording
+    /// Finds the location in the output for this prompt. Replaces the prompt with its own recording
     /// only if the location is inside the prompt.
     fn own_place(
         &self,
@@ -516,8 +517,8 @@ impl<'a> Record<'a> {
             .or_else(|| Some(place(self.whole(index))))
     }
 
-    /// Finds the location in the prompt-independent output; `None` if the prompt wrote it, or would
-    /// be visible in the excerpt.
+    /// Finds the location in the prompt-independent output; returns `None` if the prompt wrote it,
+    /// or would be visible in the excerpt.
     fn hollow_place(
         &self,
         index: usize,
@@ -630,7 +631,7 @@ impl<'a> Record<'a> {
         Provenance { member, ..place }
     }
 
-    /// Returns the conversation value at a pointer, if a tag wrote it as a part of a larger one.
+    /// Returns the conversation value at a pointer, if a tag wrote it as a part of a larger value.
     /// The quotes, brackets and keys of such a value belong to the tag; only its leaves have a
     /// recorded source.
     fn member(
@@ -687,7 +688,7 @@ impl<'a> Record<'a> {
         let runs = self
             .renderer
             .written(self.sources, recording, tree.span.clone());
-        // A value that a template assembled contains keys of the template.
+        // A value that a template assembled contains keys from the template.
         let is_taken_over = runs
             .iter()
             .all(|run| matches!(run.by, By::Tag | By::Data { .. }));
@@ -754,7 +755,7 @@ fn one(written: &[Written]) -> bool {
     matches!(written, [one] if one.by == By::Template)
 }
 
-/// Returns the conversation value that a run is or was derived from.
+/// Returns the conversation value that a run consists of, or was derived from.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
     data_of(run).or_else(|| match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
@@ -793,7 +794,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
-/// The maximum number of values in a joined string that a finding names.
+/// The maximum number of values in a joined string that a finding lists.
 const MOST_PARTS: usize = 3;
 
 /// Returns `true` if a run is a literal outside the tag that wrote it.
@@ -825,7 +826,7 @@ fn start(word: &str, text: &str) -> usize {
     word.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Returns the range of a string without its quotes; any other value unchanged.
+/// Returns the range of a string without its quotes; the range of any other value is unchanged.
 fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
     let is_text = text.text.as_bytes().get(range.start) == Some(&b'"');
     match is_text && range.len() > 2 {

@@ -16,7 +16,7 @@ pub struct NormalisedConversation {
     pub tools: Vec<Tool>,
     /// The conversation, with its history in normal form.
     pub conversation: Conversation,
-    /// Its identity in keys of the memory.
+    /// The conversation's identity in memory keys.
     pub(super) id: Identity,
     /// Template data for the normal form that most client APIs use, created when an agent first
     /// needs it.
@@ -50,8 +50,7 @@ impl NormalisedConversation {
         })
     }
 
-    /// Returns the identity of the template data for a client API, for keys of the
-    /// memory.
+    /// Returns the identity of the template data for a client API, for memory keys.
     pub(crate) fn data_id(&self, api: ClientApi) -> Identity {
         self.data(api).id()
     }
@@ -85,7 +84,7 @@ impl NormalisedConversation {
 }
 
 /// Returns a history in the normal form of a client API. If the wire format binds thinking to the
-/// messages before it, drops the thinking of messages before `bound_from`.
+/// messages before it, drops the thinking in messages before `bound_from`.
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
     let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
@@ -104,8 +103,8 @@ pub struct Request<'a> {
     pub conversation: &'a NormalisedConversation,
     /// The scope of the system prompt.
     pub scope: &'a Arc<PromptScope>,
-    /// The model that the client names; without one, the profile's model or the placeholder is
-    /// used.
+    /// The model that the client specifies; if there is none, the profile's model or the
+    /// placeholder is used.
     pub model: Option<&'a str>,
     /// The memory of answers shared between agents, if sharing is allowed.
     pub memory: Option<&'a Arc<Memory>>,

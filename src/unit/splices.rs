@@ -30,8 +30,8 @@ pub struct Splice {
 }
 
 impl PartialEq for Splice {
-    /// Compares the locations and templates: the same template writes the same value in the same
-    /// way.
+    /// Compares the locations and templates, because the same template writes the same value in the
+    /// same way.
     fn eq(&self, other: &Splice) -> bool {
         (&self.pointer, self.literal, self.template)
             == (&other.pointer, other.literal, other.template)
@@ -43,7 +43,7 @@ pub(super) struct SpliceIndex<'b> {
     splices: &'b [Splice],
     by_pointer: HashMap<&'b str, usize>,
     literals: HashSet<Span>,
-    /// The indices of the elements that are in the body, by list of the profile.
+    /// The indices of the elements that are in the body, by the list in the profile.
     elements: RefCell<HashMap<Span, Vec<usize>>>,
 }
 
@@ -75,8 +75,8 @@ impl<'b> SpliceIndex<'b> {
         None
     }
 
-    /// Returns the element of a profile's list from which an element of the body was made.
-    /// Templates with no output produced none.
+    /// Returns the element of a profile's list that produced an element of the body. Templates
+    /// without output produced no element.
     pub(super) fn element<'n>(
         &self,
         file: FileId,

@@ -15,7 +15,7 @@ use crate::render::rules as render_rules;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 
-/// The coverage of the templates of selected agents by selected contexts.
+/// The coverage of selected agents' templates by selected contexts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -35,7 +35,7 @@ pub struct Coverage {
 pub struct FileCoverage {
     /// The measured file.
     pub file: FileId,
-    /// Its path from the root of its layer.
+    /// The file's path from the root of its layer.
     pub path: Arc<str>,
     /// The number of times that each line with a statement ran, by line number from 1.
     pub lines: BTreeMap<usize, u64>,
@@ -56,7 +56,7 @@ pub struct Split {
     pub outcomes: [u64; 2],
     /// `true` if a missing outcome is ignored, because it is excused or impossible.
     pub is_excused: bool,
-    /// The code that runs only on each outcome.
+    /// The code that runs only on the corresponding outcome.
     parts: [Option<Span>; 2],
 }
 
@@ -70,9 +70,9 @@ pub struct Gap {
     pub kind: GapKind,
     /// The part that is not reached, as a phrase.
     pub missing: String,
-    /// The data that would reach it, as a phrase; `None` if no conversation can.
+    /// The data that would reach the missing part, as a phrase; `None` if no conversation can.
     pub needs: Option<String>,
-    /// The missing outcome, if the gap is one.
+    /// The missing outcome, if the gap is a missing outcome.
     pub(super) decision: Option<Missing>,
 }
 
@@ -80,7 +80,7 @@ pub struct Gap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) decision: DecisionId,
-    /// The outcome: `true` if the condition was never true.
+    /// `true` if the condition was never true, `false` if it was never false.
     pub(super) holds: bool,
 }
 
@@ -104,7 +104,7 @@ pub enum GapKind {
 }
 
 impl GapKind {
-    /// Returns its name in machine-readable output.
+    /// Returns the kind's name in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             GapKind::Template => "template",
@@ -123,7 +123,7 @@ impl GapKind {
 pub struct Share {
     /// The number of reached lines or outcomes.
     pub reached: usize,
-    /// The number of all lines or outcomes.
+    /// The total number of lines or outcomes.
     pub all: usize,
 }
 
@@ -166,7 +166,7 @@ impl FileCoverage {
 }
 
 impl Split {
-    /// Returns the code of outcomes that never occurred.
+    /// Returns the code that runs only on outcomes that never occurred.
     fn never_ran(&self) -> impl Iterator<Item = Span> {
         let parts = self.parts.into_iter().zip(self.outcomes);
         parts.filter_map(|(part, count)| part.filter(|_| count == 0))
@@ -179,19 +179,19 @@ impl Split {
 }
 
 impl Coverage {
-    /// Returns the share of all lines.
+    /// Returns the share of lines that ran, in all files.
     pub fn lines(&self) -> Share {
         let files = self.files.iter().map(FileCoverage::lines);
         files.fold(Share::default(), Share::and)
     }
 
-    /// Returns the share of all outcomes.
+    /// Returns the share of outcomes that occurred, in all files.
     pub fn outcomes(&self) -> Share {
         let files = self.files.iter().map(FileCoverage::outcomes);
         files.fold(Share::default(), Share::and)
     }
 
-    /// Returns all gaps.
+    /// Returns the gaps in all files.
     pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
         self.files.iter().flat_map(|file| &file.gaps)
     }
@@ -396,7 +396,7 @@ fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
     found
 }
 
-/// Returns the comment of a line, if it is an excuse with a reason.
+/// Returns the comment on a line, if it is an excuse with a reason.
 fn excuse_in(line: &str) -> Option<Range<usize>> {
     let start = line.find("{#")?;
     let end = start + line[start..].find("#}")? + "#}".len();
@@ -405,7 +405,7 @@ fn excuse_in(line: &str) -> Option<Range<usize>> {
     (!reason.trim().is_empty()).then_some(start..end)
 }
 
-/// Returns the numbers of the lines in a span that are not blank.
+/// Returns the numbers of the non-blank lines in a span.
 fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
     let (file, mut lines) = (sources.get(span.file), Vec::new());
     let mut at = span.range().start;
@@ -418,7 +418,7 @@ fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
     lines
 }
 
-/// Returns the gap of a decision that always had the same outcome. A decision that was never
+/// Returns the gap for a decision that always had the same outcome. A decision that was never
 /// evaluated is inside another gap.
 fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
     let outcomes = decision.outcomes;

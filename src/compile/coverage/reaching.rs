@@ -36,7 +36,7 @@ pub struct Reaching {
     pub context: Value,
     /// The name of the original context.
     pub changed: String,
-    /// The agent that reaches the gap with it.
+    /// The agent that reaches the gap with this context.
     pub agent: String,
 }
 
@@ -155,7 +155,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the words of a phrase that are in double quotes.
+/// Returns the double-quoted words in a phrase.
 fn words(needs: &str) -> Vec<String> {
     let quoted = needs.split('"').skip(1).step_by(2);
     quoted.map(str::to_owned).collect()
@@ -164,11 +164,11 @@ fn words(needs: &str) -> Vec<String> {
 /// The building blocks of changes.
 #[derive(Clone)]
 struct Parts {
-    /// The words of the condition.
+    /// The words in the condition.
     words: Vec<String>,
-    /// The blocks of all contexts, one for each combination of type, source and members.
+    /// The blocks in all contexts, one for each combination of type, source and members.
     blocks: Vec<Value>,
-    /// The top-level members of all contexts, each with its first value.
+    /// The top-level members in all contexts, each with its first value.
     of_contexts: Map<String, Value>,
     /// The members of blocks, by the block's type, each with its first value.
     members: BTreeMap<String, Map<String, Value>>,
@@ -220,8 +220,8 @@ impl Parts {
         }
     }
 
-    /// Returns the building blocks for an agent: their provider blocks have its client API as their
-    /// origin.
+    /// Returns the building blocks for an agent, whose client API becomes the origin of provider
+    /// blocks.
     fn for_agent(&self, api: &str) -> Parts {
         let mut parts = self.clone();
         let own = [
@@ -259,7 +259,7 @@ fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
     changed.into_iter()
 }
 
-/// The members of a context that are not changed.
+/// The members of a context that the search does not change.
 const KEPT: [&str; 4] = ["name", "why", "kind", "golden"];
 
 /// Returns copies of a document, each with one missing member added.

@@ -3,7 +3,7 @@
 //!
 //! A problem with the model is reported at the model's name. Any other problem is reported at the
 //! tag that includes the bundled file, or at the `extends` that inherits it. The location in the
-//! bundled file is given second.
+//! bundled file comes second.
 
 use crate::diag::Diagnostic;
 use crate::resolve::ResolvedProfile;
@@ -18,7 +18,7 @@ pub(in crate::compile) struct Entrance {
     bundled: Span,
 }
 
-/// A location, and the steps that led there, innermost first.
+/// A location, and the steps that led to it, innermost first.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Trail<'t> {
     pub(in crate::compile) span: Span,
@@ -27,8 +27,8 @@ pub(in crate::compile) struct Trail<'t> {
 
 impl Entrance {
     /// Returns the location in the repository for a finding in a bundled file. A mistake caused by
-    /// the model is reported at the model's name, any other at the tag or `extends` that includes
-    /// the file.
+    /// the model is reported at the model's name, any other mistake at the tag or `extends` that
+    /// includes the file.
     pub(in crate::compile) fn of(
         sources: &Sources,
         trail: Trail<'_>,
@@ -49,7 +49,7 @@ impl Entrance {
         })
     }
 
-    /// Returns a key that distinguishes a problem from others with the same entrance.
+    /// Returns a key that distinguishes a problem from other problems with the same entrance.
     pub(in crate::compile) fn sense(&self, sense: Option<&str>) -> String {
         let Span { file, start, end } = self.bundled;
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())

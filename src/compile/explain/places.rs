@@ -1,6 +1,6 @@
-//! Finds the locations in files from which values in a body come: contexts, files that prompts
-//! read, and the sources of strings that no context file contains in the same form. Examples of
-//! such sources are an agent's surroundings, an attached file, and several joined blocks.
+//! Finds the locations in files that a body's values come from: contexts, files that prompts read,
+//! and the sources of strings that no context file contains in the same form. Examples of such
+//! sources are an agent's surroundings, an attached file, and several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
 
-/// Finds locations for the body of an agent in a context.
+/// Finds the origins of values in the body of an agent for a context.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) compiler: &'a Compiler,
@@ -46,9 +46,9 @@ impl Outside {
 /// The way in which a value from a context or another file got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
-    /// A prompt read it.
+    /// A prompt read the value.
     Reading,
-    /// A template or a step wrote it.
+    /// A template or a step wrote the value.
     Writing,
 }
 
@@ -63,9 +63,10 @@ impl PutBy {
 
 /// The origin of a string that no context file contains in this form.
 pub(super) enum Arrived {
-    /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
+    /// A template wrote the string in a turn, in these runs. Turn 0 is the first turn of the
+    /// context.
     Rendered(usize, Vec<Written>),
-    /// Strings of the context, joined.
+    /// Joined strings from the context.
     Joined(Vec<Piece>),
 }
 
@@ -73,7 +74,7 @@ pub(super) enum Arrived {
 pub(super) struct Piece {
     /// The length in bytes.
     pub(super) len: usize,
-    /// The location where it is written; `None` for text of the program itself.
+    /// The location where the part is written; `None` for the program's own text.
     pub(super) span: Option<Span>,
 }
 
@@ -93,9 +94,9 @@ impl Piece {
     }
 }
 
-/// A [`Question`]: the location of a value in its context file. It consists of the context, the
-/// surroundings that an agent adds to the conversation, the layer from which the surroundings read,
-/// and the client API whose normal form the conversation has.
+/// A [`Question`] about the location of a value in its context file. The question consists of the
+/// context, the surroundings that an agent adds to the conversation, the layer from which the
+/// surroundings read, and the client API whose normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
 struct SpanOf {
     context: Identity,
@@ -123,7 +124,7 @@ impl<'a> Places<'a> {
     }
 
     /// Returns the original location of a value that a template or a step only copied into the
-    /// body, and the way it got there.
+    /// body, and the way it got into the body.
     pub(in crate::compile) fn outside(&self, place: &Provenance) -> Option<Outside> {
         let read = place
             .file
@@ -167,7 +168,7 @@ impl<'a> Places<'a> {
         (!sources.get(span.file).is_bundled()).then_some(span)
     }
 
-    /// Returns the location at which to edit a value, and the steps that led there. `outside` takes
+    /// Returns the location at which to edit a value, and the steps that led to it. `outside` takes
     /// precedence over the location of the template or profile.
     pub(in crate::compile) fn in_files(
         &self,
@@ -220,8 +221,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location in the context file of a value in the template data. The lookup is done
-    /// once for all agents that receive the same conversation.
+    /// Returns a template data value's location in the context file. The lookup is done once for
+    /// all agents that receive the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,
@@ -253,7 +254,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Finds a location in the file of the context; `normal` converts its history to the form that
+    /// Finds a location in the context file; `normal` converts its history to the form that
     /// templates see.
     fn in_context<T>(
         &self,
@@ -268,7 +269,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the file of the context, with the locations of its values.
+    /// Returns the context file, with the locations of its values.
     pub(super) fn file(&self) -> Option<&'a ContextSource> {
         self.loaded.source(self.compiler.sources())
     }
@@ -317,7 +318,7 @@ impl Places<'_> {
                 .is_some_and(|message| message.item.is_some())
     }
 
-    /// Returns the message of the history that contains a location, as templates see it.
+    /// Returns the message in the history that contains a location, as templates see it.
     fn message(&self, path: &Pointer) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
@@ -346,7 +347,7 @@ impl Places<'_> {
         texts.into_iter().map(|span| self.literal(span)).collect()
     }
 
-    /// Returns a string of the context file as a piece.
+    /// Returns a string in the context file as a piece.
     fn literal(&self, span: Span) -> Option<Piece> {
         let text: String = serde_json::from_str(self.compiler.sources().slice(span)).ok()?;
         Some(Piece {
@@ -387,7 +388,7 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the runs of a string, if the surroundings write it in this scope.
+    /// Returns the runs of a string, if the surroundings write the string in this scope.
     fn rendered(
         &self,
         text: &str,

@@ -13,9 +13,9 @@ pub struct ValueSource {
     pub kind: SourceKind,
     /// The text to edit, if it is in a file.
     pub span: Option<Span>,
-    /// The text or tag of the template that wrote it.
+    /// The text or tag in the template that wrote the run.
     pub tag: Option<Span>,
-    /// The steps that led there, innermost first.
+    /// The steps that led to this source, innermost first.
     pub steps: Vec<Step>,
     /// The location in the template data, for values from a conversation.
     pub data: Option<Pointer>,
@@ -29,7 +29,7 @@ pub struct ValueSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceKind {
-    /// Literal text of a template.
+    /// Literal text in a template.
     Template,
     /// A value from the conversation.
     Data,
@@ -37,7 +37,7 @@ pub enum SourceKind {
     File,
     /// The text that a tag writes around values.
     Tag,
-    /// A value computed by a tag: the location is inferred.
+    /// A value computed by a tag, so its location is inferred.
     Computed,
 }
 
@@ -48,7 +48,7 @@ impl SourceKind {
         self == SourceKind::Computed
     }
 
-    /// Returns its name in reports.
+    /// Returns the kind's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Template => "template",

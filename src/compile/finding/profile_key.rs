@@ -1,5 +1,5 @@
-//! Keys of profiles that are under `[body]` by mistake, and are therefore sent: everything after a
-//! table's header belongs to that table.
+//! Profile keys that are under `[body]` by mistake and are therefore sent, because everything after
+//! a table header belongs to that table.
 
 use crate::check::schema::rules::UNKNOWN_FIELD;
 use crate::diag::{Diagnostic, Edit};
@@ -27,7 +27,7 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
     }
 }
 
-/// Returns the edit that moves a key of `[body]` above the header; `None` if the key is not on
+/// Returns the edit that moves a key in `[body]` above the header; `None` if the key is not on
 /// separate lines, or is already set above the header.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();

@@ -36,7 +36,7 @@ struct LossKind {
     fate: &'static str,
 }
 
-/// A kind of loss, over all contexts of an agent.
+/// One kind of loss in all of an agent's contexts.
 struct Lost<'c> {
     contexts: BTreeSet<Arc<str>>,
     smallest: Loss,
@@ -55,12 +55,12 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Notes that a body could not be made, so its losses are unknown.
+    /// Notes that a body could not be compiled, so its losses are unknown.
     pub(in crate::compile) fn lacks_a_body(&mut self) {
         self.is_partial = true;
     }
 
-    /// Judges the content of the conversation in a body; `loaded` is the context.
+    /// Judges a body's content against its conversation; `loaded` is the context.
     pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
         let Compiled {
             plan,
@@ -124,7 +124,7 @@ impl<'c> AgentFlow<'c> {
         covering.is_some()
     }
 
-    /// Returns the entry of `leaves_out` that covers a loss.
+    /// Returns the `leaves_out` entry that covers a loss.
     pub(super) fn declaration(&self, loss: &Loss) -> Option<&Declared> {
         self.declared
             .iter()
@@ -157,8 +157,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Moves a finding from a bundled file to the location that brings it in: the line that sets a
-    /// provider instance other than the bundled one, or the entrance.
+    /// Moves a finding from a bundled file to the location that brings that file in: the line that
+    /// sets a provider instance other than the bundled one, or the entrance.
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
         let instance = plan.profile.string("provider_instance");
@@ -175,7 +175,7 @@ impl<'c> AgentFlow<'c> {
     }
 
     /// Returns the locations where templates certainly misspell a member of the data, which causes
-    /// losses. Only covers the templates of the body member that should contain the content.
+    /// losses. Covers only the templates of the body member that should contain the content.
     fn explaining(&self, plan: &Plan<'_>, content: ContentKind) -> Vec<Span> {
         let Some(places) = self.compiler.impossible.get(plan.name()) else {
             return Vec::new();
@@ -212,7 +212,7 @@ impl<'c> AgentFlow<'c> {
             })
     }
 
-    /// Returns `true` if a loss of a wider kind of content includes this one.
+    /// Returns `true` if the loss of a wider kind of content covers this one.
     fn is_told_by_another(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         self.lost.iter().any(|(other, wider)| {
             let is_wider = other.content != kind.content
@@ -225,7 +225,7 @@ impl<'c> AgentFlow<'c> {
     }
 }
 
-/// Returns the kinds of the content that is lost.
+/// Returns the kinds of content that are lost.
 pub(super) fn kinds(loss: &Loss) -> impl Iterator<Item = ContentKind> {
     [Some(loss.kind), loss.also].into_iter().flatten()
 }

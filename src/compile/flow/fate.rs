@@ -20,19 +20,19 @@ use crate::unit::MemberRef;
 pub struct ContentFate {
     /// `true` if the context has a value at the location.
     pub is_there: bool,
-    /// The values in the body that contain it or were computed from it, in body order.
+    /// The values in the body that contain the piece or were computed from it, in body order.
     pub values: Vec<Explanation>,
     /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 
 impl Explainer<'_> {
-    /// Finds the fate of a piece of a context in one body of an agent. The pointer leads into the
-    /// context file. Returns `None` if there is no such body.
+    /// Finds the fate of a piece of a context in one of an agent's bodies. The pointer refers to
+    /// the context file. Returns `None` if there is no such body.
     ///
     /// # Errors
     ///
-    /// Returns the findings that prevent making the body.
+    /// Returns the findings that prevent the body from being compiled.
     pub fn content_fate(
         &self,
         id: ProfileId,
@@ -89,7 +89,7 @@ fn is_of(source: &ValueSource, place: Span) -> bool {
     spans.any(|span| place.contains(*span) || span.contains(place))
 }
 
-/// Returns the losses in a body for a location of a context, each with its reason as a sentence.
+/// Returns the losses in a body for a location in a context, each with its reason as a sentence.
 fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String> {
     let Places {
         compiler,

@@ -1,4 +1,4 @@
-//! Judges which content of a conversation some members of a body contain. Results are cached.
+//! Judges which conversation content certain body members contain. Results are cached.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::memory::{Identity, Question};
 use crate::provider::WireFormat;
 use crate::unit::{MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
 
-/// A [`Question`]: the content of a conversation that some members of a body contain.
+/// A [`Question`] about the conversation content that certain body members contain.
 #[derive(PartialEq, Eq, Hash)]
 struct JudgedOf {
     data: Identity,
     wire: WireFormat,
-    /// The system prompt; `None` if there is none or a placeholder replaces it.
+    /// The system prompt; `None` if there is no prompt or a placeholder replaces it.
     prompt: Option<SystemPrompt>,
     is_hollow: bool,
     members: Vec<(Arc<str>, Option<Sameness>)>,
@@ -32,7 +32,7 @@ impl Question for JudgedOf {
     }
 }
 
-/// Judges which content of a conversation some members of a body contain.
+/// Judges which conversation content certain body members contain.
 pub(super) fn judged_members(
     plan: &Plan<'_>,
     request: &Request<'_>,

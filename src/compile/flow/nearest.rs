@@ -23,12 +23,12 @@ pub(super) struct Nearest {
 /// A measure of how close a value read by a template is to some content.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Closeness {
-    /// The number of steps that their paths share.
+    /// The number of steps that the two paths share.
     shared: usize,
     /// `true` if the value is the content, its parent or its sibling, and not deep inside another
     /// value.
     is_beside: bool,
-    /// The relevance of the value to the content: low for a role or a type.
+    /// The value's relevance to the content, which is low for a role or a type.
     weight: u8,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
         };
     }
     let written_in = plan.member_at(member);
-    // A prompt is in the profile or in a separate file, which writes no structure of the body.
+    // A prompt is in the profile or in a separate file, and does not write the body's structure.
     let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
     let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
     Nearest {
@@ -71,12 +71,12 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
 #[derive(Default)]
 struct Looked {
     reads: Vec<DataRead>,
-    /// The location in a template that wrote the last text of a member.
+    /// The location in a template where the last text in a member was written.
     writer: Option<Span>,
 }
 
-/// Makes a body again, and records the reads of its templates and the writer of the last text in a
-/// member.
+/// Recompiles a body, and records the data that its templates read and the writer of the last text
+/// in a member.
 fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Looked> {
     let Places {
         compiler,

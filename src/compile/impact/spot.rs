@@ -10,7 +10,7 @@ use crate::source::{BUNDLED, FileId, Span};
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
-/// The keys of a profile that never affect a body, or only choose an agent.
+/// Profile keys that never affect a body, or that only choose an agent.
 const ASIDE: [&str; 5] = ["schema_version", "description", "tags", "hidden", "match"];
 
 /// The settings that are templates, whose output is traced.
@@ -68,8 +68,8 @@ impl Spot<'_> {
         takes_part && !self.is_comment()
     }
 
-    /// Returns the locations that this one belongs to: for a tag that ends or splits a block, the
-    /// tag that begins it; for a key or the quotes of a string, the whole string; for a table
+    /// Returns the locations that this location belongs to: for a tag that ends or splits a block,
+    /// the tag that begins it; for a key or the quotes of a string, the whole string; for a table
     /// header, the content of the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
@@ -97,7 +97,7 @@ impl Spot<'_> {
         is_comment(self.path(), self.text(), self.range)
     }
 
-    /// Returns the profiles of the agent's chain that are in the file.
+    /// Returns the profiles in the file that belong to the agent's chain.
     fn profiles(&self) -> impl Iterator<Item = &Profile> {
         self.plan
             .profile
@@ -111,7 +111,7 @@ impl Spot<'_> {
         self.profiles().next().is_some()
     }
 
-    /// Returns `true` if a template of the agent includes the file, directly or indirectly.
+    /// Returns `true` if one of the agent's templates includes the file, directly or indirectly.
     fn is_included(&self) -> bool {
         let mut left = usize::MAX;
         let templates = self.plan.profile.strings_in_effect();
@@ -206,7 +206,7 @@ fn all_of(table: &Table, around: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Returns the tags that begin the blocks which a location splits or ends.
+/// Returns the tags that begin the blocks that a location splits or ends.
 fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut open: Vec<(&str, Range<usize>)> = Vec::new();
     let mut found = Vec::new();

@@ -25,10 +25,10 @@ use crate::source::{FileId, Span};
 pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
     pub(super) passed_over: usize,
-    /// The format of a request that was passed over because it is not checked.
+    /// The format of a request that was passed over because this format is not checked.
     pub(super) passed_format: Option<Unsupported>,
     pub(super) told: Vec<Told>,
-    /// The lines of a batch that the document contains, or the line itself.
+    /// The batch lines in the document, or the line itself.
     pub(super) envelopes: Vec<Envelope>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Told {
     /// The range that may be shown around the problem; `None` for no limit. For a capture, it
     /// contains only the body.
     pub(super) within: Option<Range<usize>>,
-    /// The kind of the value, if it is not a body.
+    /// The kind of value, if the value is not a body.
     pub(super) stranger: Option<Stranger>,
 }
 
@@ -53,8 +53,8 @@ impl Told {
         }
     }
 
-    /// Returns the finding in a file. `start` is the offset in the whole text at which the content
-    /// of the file begins.
+    /// Returns the problem as a finding in a file. `start` is the offset at which the file's
+    /// content begins in the whole text.
     pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
         let Told { range, problem, .. } = self;
         let span = problem.place.unwrap_or_else(|| {
@@ -88,7 +88,7 @@ pub(super) fn problem(
 }
 
 impl Told {
-    /// Returns a mistake in a line of a batch.
+    /// Returns a mistake in a batch line.
     pub(super) fn of_flaw(places: &mut Places<'_>, flaw: Flaw) -> Told {
         let range = places.of(None, &flaw.at, flaw.is_about_key);
         let problem = problem(flaw.rule, flaw.message, Some(flaw.help));
@@ -225,8 +225,8 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Judges a body. What only one server rejects is a warning if it is not certain that the
-    /// request goes there.
+    /// Judges a body. Content that only one server rejects causes a warning unless the request
+    /// certainly goes to that server.
     fn judged(
         &self,
         body: &Value,
@@ -261,8 +261,8 @@ impl DocumentJudge<'_> {
     }
 
     /// Recognises the wire format of a body by its shape. If the shape is ambiguous, a chat in a
-    /// batch without addresses has Mistral's format, and one for a model that Bedrock invokes has
-    /// OpenAI's.
+    /// batch without addresses has Mistral's format, and a chat for a model that Bedrock invokes
+    /// has OpenAI's.
     fn recognised(&self, body: &Value, model_at: ModelAt) -> Result<WireFormat, Unrecognised> {
         let recognised = recognise_among(body, &self.target.formats());
         let is_ambiguous = matches!(recognised, Err(Unrecognised::Ambiguous(_)));
@@ -274,7 +274,7 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Returns the destination of a body: the given one or, without it, the one in its URL.
+    /// Returns the destination of a body: the given one, or else the one in its URL.
     fn target_of<'t>(
         &'t self,
         wire: WireFormat,
@@ -291,8 +291,8 @@ impl DocumentJudge<'_> {
             .target
             .model
             .or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
-        // If only the host identifies the instance, the headers of the instance do not apply:
-        // another program may have sent others.
+        // If only the host identifies the instance, the instance's headers do not apply, because a
+        // different program may have sent different headers.
         LintTarget {
             instance,
             server: self.target.server.or_else(|| {
@@ -311,7 +311,8 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Returns the local server that a body goes to in a format that its instance does not name.
+    /// Returns the local server that a body goes to in a format that the server's instance does not
+    /// list.
     fn local_server(&self, endpoint: Option<&Endpoint>) -> Option<Server> {
         let named = self.target.instance.and_then(local_server);
         named.or_else(|| Judge::new(self.compiler).local_server_at(endpoint?))
@@ -355,7 +356,7 @@ impl JudgedBody {
                 severity: Some(path.severity()),
                 ..wrong
             };
-            // The URL of a capture may contain a key.
+            // The URL in a capture may contain a key.
             let (string, at) = match is_capture {
                 true => (&self.string, &self.at),
                 false => (&string, &at),

@@ -55,9 +55,11 @@ pub struct Linting<'c> {
     batch: Batch,
     /// `true` if the current file is an agent's session, and this has been reported.
     is_session: bool,
-    /// The format of a request of the current file that was passed over because it is not checked.
+    /// The format of a request in the current file that was passed over because this format is not
+    /// checked.
     passed_format: Option<Unsupported>,
-    /// Findings that count only if the file turns out to be a batch, until that is known.
+    /// Findings that count only if the file turns out to be a batch. They are held back until that
+    /// is known.
     undecided: Vec<Diagnostic>,
 }
 
@@ -121,12 +123,12 @@ impl<'c> Linting<'c> {
         Ok(())
     }
 
-    /// Adds existing findings in files of the repository.
+    /// Adds existing findings in the repository's files.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         self.findings.extend(findings);
     }
 
-    /// Applies the policy of the repository, and returns the remaining findings.
+    /// Applies the repository's policy, and returns the remaining findings.
     pub fn report(self, options: &PolicyOptions) -> Report {
         let mut report = Reporter::new(self.judge.compiler, &Selection::default(), options)
             .of(self.sources, self.findings);
@@ -262,7 +264,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Returns the mistakes in lines of a batch, including those that depend on earlier lines.
+    /// Returns the mistakes in batch lines, including those that depend on earlier lines.
     fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
@@ -362,7 +364,7 @@ impl<'c> Linting<'c> {
             .collect()
     }
 
-    /// Reports bytes that are not text; `line` is the line of the file at which they begin.
+    /// Reports bytes that are not text; `line` is the line on which they begin.
     fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
         let (offset, what) = match *error {
             TextError::Utf16 { .. } => (0, "this is UTF-16"),
@@ -426,7 +428,7 @@ fn help_for(error: &TextError, bytes: &[u8]) -> &'static str {
     }
 }
 
-/// The mistakes in lines of a batch.
+/// The mistakes in batch lines.
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,
@@ -441,7 +443,7 @@ const MOST_UNDECIDED: usize = 100;
 #[derive(Default)]
 struct Skipped {
     lines: usize,
-    /// The number of the first such line, and the text to show.
+    /// The number of the first plain-text line, and the text to show.
     first: Option<(usize, String)>,
 }
 
@@ -498,7 +500,7 @@ fn part_around(text: &str, told: &Told) -> Range<usize> {
     begin..after.map_or(highest, |newline| end + newline)
 }
 
-/// Returns the position after a string that begins at another position.
+/// Returns the position after a string that begins at a given position.
 fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();

@@ -1,5 +1,5 @@
-//! Prepares agents: resolves each one once, for the findings of its merged profile and for its
-//! templates.
+//! Prepares agents. Each agent is resolved once, for the findings about its merged profile and for
+//! its templates.
 
 use foldhash::HashMap;
 
@@ -15,7 +15,7 @@ use crate::unit::Plan;
 /// Prepares the agents of a repository.
 pub(super) struct Preparing<'a> {
     compiler: &'a mut Compiler,
-    /// The agents; `true` if an agent can be compiled.
+    /// The agents, each with `true` if it can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
 }
@@ -29,9 +29,9 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Prepares all agents or, with `wanted`, those whose names it accepts. If there are findings,
-    /// or if it accepts no name, all agents are prepared, so that findings name the agents that
-    /// they reach.
+    /// Prepares all agents or, with `wanted`, only the agents whose names it accepts. If there are
+    /// findings, or if it accepts no name, all agents are prepared, so that findings name the
+    /// agents that they reach.
     pub(super) fn all(mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         self.refuse_too_many_values();
         let Compiler {
@@ -176,7 +176,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Marks the first agent that exceeds the limit of merged values, and all agents after it, as
+    /// Marks the first agent that exceeds the limit on merged values, and all agents after it, as
     /// unusable.
     fn refuse_too_many_values(&mut self) {
         let Compiler {

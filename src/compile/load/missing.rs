@@ -13,7 +13,7 @@ use crate::source::Span;
 /// The keys that every agent must set or inherit.
 const REQUIRED: [&str; 3] = ["provider_instance", "endpoint", "body"];
 
-/// Returns a finding for each profile that should have set something.
+/// Returns a finding for each profile that should have set a required key.
 pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let agents: Vec<ProfileId> = hierarchy
         .ids()
@@ -92,7 +92,7 @@ fn blamed(
         .unwrap_or(id)
 }
 
-/// Returns the finding of a setting that is present, but below a header.
+/// Returns the finding about a setting that is present, but below a header.
 fn misplaced(hierarchy: &Hierarchy, id: ProfileId, key: &str) -> Option<Diagnostic> {
     hierarchy.lineage(id).into_iter().find_map(|id| {
         let profile = hierarchy.get(id);

@@ -1,5 +1,5 @@
-//! Reports models that the provider of an agent cannot serve, where the agent or `models.toml`
-//! names them.
+//! Reports models that an agent's provider cannot serve, at the location where the agent or
+//! `models.toml` specifies them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::text::cut;
 use crate::toml::Kind;
 
-/// A value of a profile, and the number of levels from the agent up to it.
+/// A value in a profile, and the profile's distance from the agent, in levels.
 struct Inherited<'p> {
     value: &'p str,
     span: Span,
@@ -81,8 +81,8 @@ fn value<'p>(chain: &[&'p Profile], key: &str) -> Option<Inherited<'p>> {
     })
 }
 
-/// Returns the finding for a model that repeats the last part of the endpoint's path before the
-/// model.
+/// Returns the finding for a model's name that repeats the part of the endpoint's path directly
+/// before the model.
 fn doubled(model: &Inherited<'_>, endpoint: &Inherited<'_>) -> Option<Diagnostic> {
     let (before, _) = endpoint.value.split_once(MODEL_PLACEHOLDER)?;
     let part = before.strip_suffix('/')?.rsplit('/').next()?;

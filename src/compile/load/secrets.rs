@@ -16,7 +16,8 @@ use crate::source::{FileId, Span};
 /// The maximum number of keys that are reported for one file.
 const MOST: usize = 20;
 
-/// Returns findings about keys in files, except for those in `known`. All of these keys are masked.
+/// Returns findings about keys in files, except for keys that `known` already reports. All keys are
+/// masked.
 pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
     let told: Vec<Span> = known
         .iter()

@@ -191,7 +191,7 @@ fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Checks the roles that prompts can ask for, which are otherwise only read on request.
+/// Checks the roles that prompts can request, which are otherwise read only on demand.
 fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
     let own = repo
         .layers
@@ -205,7 +205,7 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             .map(|entry| entry.path)
             .filter(|path| path.ends_with(".md"))
         {
-            // An unreadable file is reported where a prompt asks for it.
+            // An unreadable file is reported where a prompt requests it.
             let Ok(bytes) = layer.world.read_within(&path, left) else {
                 continue;
             };

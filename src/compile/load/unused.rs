@@ -15,7 +15,7 @@ use crate::toml::Kind;
 use crate::world::EntryKind;
 
 /// Returns findings about unused parts. If the repository has errors, nothing is reported, because
-/// a misspelled name would be reported twice. Contexts are only reported with `has_all`, which
+/// a misspelled name would be reported twice. Contexts are reported only with `has_all`, which
 /// means that all agents are prepared.
 pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
     let (repo, hierarchy) = (&compiler.repo, &compiler.hierarchy);
@@ -67,7 +67,7 @@ fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns provider instances that neither a profile nor another instance names.
+/// Returns provider instances that no profile and no other instance refers to.
 fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let own = || {
         repo.instances
@@ -105,8 +105,8 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Returns partials that neither a profile nor a used partial names. Any quoted name is treated as
-/// a use, even in a value that every profile overrides.
+/// Returns partials that no profile and no used partial refers to. Any quoted name is treated as a
+/// use, even in a value that every profile overrides.
 fn partials(repo: &Repo) -> Vec<Diagnostic> {
     let mut unused: BTreeMap<&str, FileId> = repo
         .partials
@@ -160,8 +160,8 @@ fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns roles that no template names. Returns none if a template computes a name, or names a
-/// role that does not exist.
+/// Returns roles that no template refers to. Returns none if a template computes a name, or refers
+/// to a role that does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
     let Some(layer) = repo
         .layers
@@ -207,7 +207,7 @@ fn roles(repo: &Repo) -> Vec<Diagnostic> {
 /// The maximum length of a role's path that is searched for in templates, in bytes.
 const LONGEST_PATH: usize = 300;
 
-/// Returns the paths of all roles that templates name; `None` if a template computes a name.
+/// Returns the paths of all roles that templates refer to; `None` if a template computes a name.
 fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
     let sources = repo.profiles.iter().chain(repo.partials.values());
     let mut named = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Checks the codes of rules that are given on the command line.
+//! Checks rule codes that are given on the command line.
 
 use std::fmt;
 

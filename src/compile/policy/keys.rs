@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Sources};
 
-/// Masks fragments of keys in the messages of findings. The keys are those of the files that a
-/// finding points into.
+/// Masks fragments of keys in the messages of findings. Only keys in the files that a finding
+/// points into are masked.
 pub(super) fn hide(findings: &mut [Diagnostic], sources: &Sources) {
     for finding in findings {
         let labels = std::iter::once(&finding.primary).chain(&finding.related);

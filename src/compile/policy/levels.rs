@@ -15,7 +15,7 @@ use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::resolve::Hierarchy;
 use crate::source::{FileId, Position, Sources, Span};
 
-/// The policy of a run for findings, in addition to `reqc.toml`.
+/// A run's policy for findings, in addition to the settings in `reqc.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
     /// Codes that are errors in this run, regardless of their configured severity. `family/*` means
@@ -41,7 +41,7 @@ pub(in crate::compile) struct Policy<'c> {
 }
 
 impl<'c> Policy<'c> {
-    /// Returns the policy of a repository and a run; `complete` means that the run checks
+    /// Returns the policy for a repository and a run; `complete` means that the run checks
     /// everything, unless the options override it.
     pub(in crate::compile) fn of(
         compiler: &'c Compiler,
@@ -125,7 +125,7 @@ impl<'c> Policy<'c> {
     }
 
     /// Returns `true` if entries allow the whole finding. An entry that names agents removes only
-    /// these agents from the reach of the finding.
+    /// these agents from the finding's reach.
     fn is_allowed(
         &self,
         sources: &Sources,
@@ -244,7 +244,7 @@ fn or_meant<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Returns the lines of the `[[allow]]` entry around a location, up to the comments of the next
-/// one; `None` if the entry has a different form.
+/// entry; `None` if the entry has a different form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
         text.split_inclusive('\n')
@@ -284,13 +284,13 @@ fn is_said(line: &str) -> bool {
 /// formats.
 pub(crate) const MOST_OF_A_RULE: usize = 10_000;
 
-/// Findings with the severity of a run, and the number of findings beyond the limit.
+/// Findings with their severities in a run, and the number of findings beyond the limit.
 pub(in crate::compile) struct Judgement {
     pub(in crate::compile) findings: Vec<Diagnostic>,
     pub(in crate::compile) left_out: Vec<LeftOut>,
 }
 
-/// The findings of one rule that exceed the limit, and are in no output format.
+/// The findings of one rule that exceed the limit, and are not included in any output format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {

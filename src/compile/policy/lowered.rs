@@ -19,7 +19,7 @@ pub struct Lowered {
     /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent
     /// or context.
     pub what: Arc<str>,
-    /// The level of findings with this setting.
+    /// The level to which the setting lowers findings.
     pub to: Option<LoweredTo>,
     /// The value of a setting.
     pub value: Option<Arc<str>>,
@@ -27,13 +27,14 @@ pub struct Lowered {
     pub agent: Option<String>,
     /// The files that the setting applies to, as a pattern; `None` for all files.
     pub path: Option<String>,
-    /// Fields of bodies, as JSON pointers.
+    /// The affected body fields, as JSON pointers.
     pub fields: Vec<Arc<str>>,
     /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
     /// The last day on which the setting applies, as `YYYY-MM-DD`.
     pub expires: Option<String>,
-    /// The location of the setting: a path and a line number from 1; `None` for the command line.
+    /// The location of the setting, as a path and a line number from 1; `None` for the command
+    /// line.
     pub place: Option<(Arc<str>, usize)>,
     /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,
@@ -43,17 +44,17 @@ pub struct Lowered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LoweredKind {
-    /// An entry of `[rules]`.
+    /// An entry in `[rules]`.
     Rule,
     /// An `[[allow]]` entry.
     Allow,
     /// An `[[extension]]` entry.
     Extension,
-    /// A wire schema of the repository.
+    /// A wire schema in the repository.
     Schema,
     /// `layer = "bundled"`: the bundled files of `reqc` are not used.
     Layer,
-    /// `--allow`.
+    /// The `--allow` option.
     Argument,
     /// A context marked `golden` that `golden.contexts` leaves out; in a comparison, any context
     /// that no longer has golden files.
@@ -62,14 +63,14 @@ pub enum LoweredKind {
     Context,
     /// An agent that a change removed, or made abstract.
     Agent,
-    /// An entry of `models.toml` that a change added, altered or removed.
+    /// An entry in `models.toml` that a change added, altered or removed.
     Model,
-    /// `dialect`, which a change altered.
+    /// The `dialect` setting, which a change altered.
     Dialect,
 }
 
 impl LoweredKind {
-    /// Returns its name in reports.
+    /// Returns the kind's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             LoweredKind::Rule => "rule",
@@ -93,18 +94,19 @@ impl LoweredKind {
 pub enum LoweredTo {
     /// The rule's findings are dropped.
     Off,
-    /// The rule's findings fail no run.
+    /// The rule's findings do not fail the run.
     Warning,
     /// On the older side, the findings were errors; now they have their default level.
     Default,
-    /// The item existed on the older side only. For a bundled layer: the layer lacks schemas.
+    /// The item existed on the older side only. For a bundled layer, this means that the layer
+    /// lacks schemas.
     Removed,
     /// The older side compiled the agent; now it can only be extended.
     Abstract,
 }
 
 impl LoweredTo {
-    /// Returns its name in reports.
+    /// Returns the level's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             LoweredTo::Off => "off",
@@ -236,7 +238,7 @@ fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
         .collect()
 }
 
-/// Returns the level to which a pattern lowers rules; `None` if it lowers none.
+/// Returns the level to which a pattern lowers rules; `None` if it does not lower any.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
     let rules = all_rules()
         .into_iter()

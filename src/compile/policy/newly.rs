@@ -1,5 +1,5 @@
-//! The checks that a change lowers: those that are lowered now but were not before, and those that
-//! only the older side made.
+//! The checks that a change lowers: checks that are lowered now but were not before, and checks
+//! that only the older side performed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::compile::rules::all_rules;
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
-/// Returns the checks that a side lowers but an older one does not.
+/// Returns the checks that are lowered now but were not on an older side.
 pub fn newly_lowered(now: &Compiler, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
     Policy::of(now, options, false).newly_lowered(now, &Policy::of(older, options, false), older)
 }
@@ -112,7 +112,7 @@ fn schemas_gone(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
         .collect()
 }
 
-/// Returns contexts that were removed, and those that no longer have golden files.
+/// Returns contexts that were removed, and contexts that no longer have golden files.
 fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let kept: HashMap<&str, &LoadedContext> = now
         .contexts
@@ -123,7 +123,7 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
         let name = older.context.name.as_ref();
         match kept.get(name) {
             None => Some(gone(LoweredKind::Context, name)),
-            // A mark that `golden.contexts` overrides is reported as such.
+            // A mark that `golden.contexts` overrides is already listed as a lowered check.
             Some(loaded) if older.golden && !loaded.golden && !loaded.context.golden => {
                 Some(Lowered::new(LoweredKind::Golden, name))
             }

@@ -1,4 +1,5 @@
-//! Finds the files that system prompts read, look for or list: it renders prompts, but no bodies.
+//! Finds the files that system prompts read, look for or list. Only prompts are rendered, and no
+//! bodies.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::unit::{Plan, Request};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
-/// The files and folders of the repository that the prompts of an agent access.
+/// The files and folders of the repository that an agent's prompts access.
 pub(in crate::compile) struct PromptReads {
     agent: Arc<str>,
     asked: BTreeSet<Question>,
@@ -144,7 +145,7 @@ impl Setting<'_> {
             model: None,
             memory: None,
         };
-        // Errors are reported when the body is made.
+        // Errors are reported when the body is compiled.
         drop(plan.system_prompt(compiler.sources(), &renderer, &request));
         drop(
             plan.surroundings
@@ -153,7 +154,7 @@ impl Setting<'_> {
     }
 }
 
-/// A file or folder of a world that a prompt accesses.
+/// A file or folder in a world that a prompt accesses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,

@@ -9,20 +9,20 @@ pub trait Touched: Sync {
     /// Returns `true` if the set contains this file.
     fn file(&self, path: &str) -> bool;
 
-    /// Returns `true` if files of the set affect the listing of this folder.
+    /// Returns `true` if files in the set affect the listing of this folder.
     fn listing(&self, folder: &str) -> bool;
 }
 
-/// The given paths: files, and folders with everything in them.
+/// A set of paths: files, and folders with everything in them.
 #[derive(Debug, Clone, Default)]
 pub struct Named(pub Vec<String>);
 
 /// The files that differ between two sides.
 #[derive(Clone)]
 pub struct Differing {
-    /// One side.
+    /// The older side.
     pub old: Arc<dyn World>,
-    /// The other side.
+    /// The newer side.
     pub new: Arc<dyn World>,
 }
 
@@ -38,7 +38,7 @@ impl Touched for Named {
     }
 }
 
-/// Returns `true` if a path is equal to another one, or below it.
+/// Returns `true` if a path is the folder itself or is below it.
 pub(super) fn is_in(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path

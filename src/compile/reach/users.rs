@@ -69,8 +69,8 @@ impl<'a> Users<'a> {
     }
 
     /// Returns the given files that an agent uses: in its chain, in the partials that its templates
-    /// reach, and in its provider instance. `known` caches the results of templates. Templates that
-    /// the agent overrides do not count.
+    /// reach, and in its provider instance. `known` caches the results for templates. Templates
+    /// that the agent overrides do not count.
     fn files_of(
         &self,
         id: ProfileId,
@@ -112,7 +112,7 @@ impl<'a> Users<'a> {
     }
 }
 
-/// Returns the files of the provider instance that an agent names.
+/// Returns the files of the provider instance that an agent uses.
 pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) -> &[FileId] {
     let resolved = compiler.resolve(id);
     let name = resolved
@@ -121,9 +121,9 @@ pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) 
     name.map_or(&[], |name| compiler.repo.instance_files(name.value))
 }
 
-/// Adds the reached agents to each finding from loading: those whose chain or templates use the
-/// file. Beyond the limit on names, findings get no agents, and count as findings about the
-/// repository.
+/// Adds the reached agents to each finding from loading: the agents whose chain or templates use
+/// the file. Beyond the limit on names, no agents are added, and the findings count as findings
+/// about the repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
         .findings
@@ -158,8 +158,8 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     }
 }
 
-/// Returns, for each slip, the agents whose templates contain it. There are none if the slip is in
-/// a partial, or if every agent overrides the template. Stops at the limit on names.
+/// Returns, for each slip, the agents whose templates contain it. No agents are returned if the
+/// slip is in a partial, or if every agent overrides the template. Stops at the limit on names.
 fn users_of_slips(compiler: &Compiler) -> Vec<Vec<Arc<str>>> {
     let mut users = vec![Vec::new(); compiler.slips.len()];
     let mut at: BTreeMap<(FileId, usize), Vec<usize>> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Files that a roster now routes to another agent.
+//! Files that a roster now routes to a different agent.
 //!
-//! There is no list of all files that people may open. Instead, names made from the patterns of
-//! both sides are routed on both sides. All reported changes are real, and every pattern that was
+//! There is no list of all files that people may open. Instead, names generated from both sides'
+//! patterns are routed on both sides. All reported changes are real, and every pattern that was
 //! added, removed or moved contributes names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,18 +11,18 @@ use super::router::{Router, match_patterns, matcher};
 use crate::compile::compiler::Compiler;
 use crate::repo::{FileToRoute, Matcher, Roster, examples};
 
-/// Files that a roster now routes to another agent.
+/// Files that a roster now routes to a different agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rerouted {
     /// The name of the roster.
     pub roster: Arc<str>,
-    /// The agent that got the files before, by its current name; `None` if there was none.
+    /// The agent that received the files before, by its current name; `None` if there was none.
     pub from: Option<Arc<str>>,
-    /// The agent that gets the files now; `None` if there is none.
+    /// The agent that receives the files now; `None` if there is none.
     pub to: Option<Arc<str>>,
-    /// Example paths, made from patterns, each followed by a project's name in brackets if only
-    /// that project's files are affected.
+    /// Example paths, generated from patterns, each followed by a project's name in brackets if
+    /// only that project's files are affected.
     pub files: Vec<String>,
     /// `true` if files that no pattern mentions are affected, too.
     pub has_others: bool,
@@ -74,12 +74,12 @@ pub fn rerouted(
     all
 }
 
-/// The agents in a roster that can get files, in order.
+/// The agents in a roster that can receive files, in order.
 struct Table(Vec<Stop>);
 
 struct Stop {
     agent: Arc<str>,
-    /// The patterns of files, paths and projects, as written.
+    /// The patterns for files, paths and projects, as written.
     patterns: [Vec<Arc<str>>; 3],
     matcher: Matcher,
 }
@@ -124,10 +124,11 @@ impl Table {
     }
 }
 
-/// The agent before, and the agent now.
+/// The previous agent and the current agent.
 type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 
-/// Returns the differences between two states of a roster, grouped by the agents before and now.
+/// Returns the differences between two states of a roster, grouped by the previous and current
+/// agents.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
@@ -141,7 +142,7 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let asked = paths(before, now)
         .into_iter()
         .flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
-    // A file that is rerouted in every project is reported without one.
+    // A file that is rerouted in every project is reported without a project.
     let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
     for (path, project) in asked.take(most) {
         let file = FileToRoute::new(&path, project.map(|it| &**it));
@@ -168,8 +169,8 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     rerouted.collect()
 }
 
-/// Returns paths made from the patterns of both sides: first [`OTHER`], then one path for each
-/// pattern, then names that match file patterns, in folders of path patterns.
+/// Returns paths generated from both sides' patterns: first [`OTHER`], then one path for each
+/// pattern, then names that match file patterns, in folders from path patterns.
 fn paths(before: &Table, now: &Table) -> Vec<String> {
     let (files, folders) = (made(before, now, 0), made(before, now, 1));
     let both = folders.iter().flat_map(|folder| {
@@ -188,7 +189,7 @@ fn paths(before: &Table, now: &Table) -> Vec<String> {
     all.filter(|path| known.insert(path.clone())).collect()
 }
 
-/// Returns names made from the file patterns, or the path patterns, of both sides.
+/// Returns names generated from both sides' file patterns or path patterns.
 fn made(before: &Table, now: &Table, at: usize) -> BTreeSet<String> {
     let patterns: BTreeSet<&Arc<str>> = [before, now]
         .iter()

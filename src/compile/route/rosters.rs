@@ -1,4 +1,4 @@
-//! Reports agents in rosters that do not exist, or that never get a file.
+//! Reports roster entries for agents that do not exist, or that never receive a file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::repo::Repo;
 use crate::resolve::{self, Hierarchy, ProfileId};
 use crate::source::Spanned;
 
-/// Returns findings about agents in rosters that do not exist, or that never get a file.
+/// Returns findings about roster entries for agents that do not exist, or that never receive a
+/// file.
 pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     // An agent may be in many rosters, and merging it is expensive.

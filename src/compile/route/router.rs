@@ -1,4 +1,4 @@
-//! Routing: the first agent in a roster whose `match` accepts a file.
+//! Finds the first agent in a roster whose `match` accepts a file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::toml::Kind;
 pub struct Route {
     /// The agent; `None` if no agent in the roster accepts the file.
     pub agent: Option<ProfileId>,
-    /// The skipped agents before it, in order, with the reason for each.
+    /// The agents that were skipped before that agent, in order, with the reason for each.
     pub passed: Vec<(Arc<str>, PassedOver)>,
 }
 
 /// The reason an agent was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassedOver {
-    /// Its `match` does not accept the file.
+    /// The agent's `match` does not accept the file.
     Mismatch(Vec<Mismatch>),
     /// The agent does not exist, is abstract, or has findings that make it unusable.
     Unusable,
@@ -46,12 +46,12 @@ pub struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    /// Creates a router for the rosters and agents of a repository.
+    /// Creates a router for a repository's rosters and agents.
     pub fn new(compiler: &'a Compiler) -> Router<'a> {
         Router { compiler }
     }
 
-    /// Returns the first agent in a roster that accepts a file, and the skipped ones.
+    /// Returns the first agent in a roster that accepts a file, and the agents that were skipped.
     pub fn route(&self, roster: &Roster, subject: &FileToRoute) -> Route {
         let mut passed = Vec::new();
         for agent in &roster.agents {
@@ -136,7 +136,7 @@ pub(super) fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {
     Matcher::new(files, paths, projects)
 }
 
-/// Returns the patterns of a profile's `match`: those of files, paths and projects.
+/// Returns the patterns of a profile's `match`: for files, for paths and for projects.
 pub(super) fn match_patterns<'r>(profile: &ResolvedProfile<'r>) -> [Vec<&'r str>; 3] {
     MATCH_KEYS.map(|key| patterns(profile, key))
 }

@@ -1,5 +1,5 @@
-//! The requests that preceded the request of a context: those of its earlier turns, and one after
-//! each user message and each result.
+//! The requests that preceded a context's request: those of its earlier turns, and one after each
+//! user message and each result.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::provider::LOOKBACK;
 use crate::unit::NormalisedConversation;
 
-/// A request that preceded the request of a context.
+/// A request that preceded a context's request.
 pub(in crate::compile) struct Earlier {
     pub(in crate::compile) normalised: NormalisedConversation,
-    /// The files that prompts saw, if they differed from those of the last request.
+    /// The files that prompts saw, if they differ from the files in the last request.
     pub(in crate::compile) scopes: Option<Arc<Scopes>>,
     /// `true` if the system prompt is the same, because it does not depend on anything that
     /// changed.
@@ -21,7 +21,7 @@ pub(in crate::compile) struct Earlier {
     pub(in crate::compile) is_renewed: bool,
 }
 
-/// The end of a request: its turn, and its number of messages.
+/// The end of a request, given by its turn and its number of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     turn: usize,
@@ -101,7 +101,7 @@ fn turn_of(states: &[State], length: usize) -> usize {
 }
 
 /// Returns `true` if a message answers a request: it has the role `assistant` and content, and
-/// follows another role.
+/// follows a message with a different role.
 fn is_answered(messages: &[Message], at: usize) -> bool {
     messages[at].role == Role::Assistant
         && messages[at - 1].role != Role::Assistant

@@ -1,4 +1,4 @@
-//! Redacts a provider's own blocks. Types, IDs, tool names and words of the format stay, because
+//! Redacts a provider's own blocks. Types, IDs, tool names and the format's own words stay, because
 //! the provider requires them. Everything else is replaced.
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["name", "server_name", "server_label"];
 /// belongs to the format.
 const ARGUMENTS: [&str; 3] = ["input", "arguments", "args"];
 
-/// The words of formats, by the members that contain them.
+/// Words that belong to the formats, by the members that contain them.
 const WORDS: [(&str, &[&str]); 5] = [
     (
         "role",

@@ -1,4 +1,4 @@
-//! `[[budget]]`: limits on the size of bodies.
+//! The `[[budget]]` entries, which limit the size of bodies.
 
 use super::super::{Glob, Known, Reader, rules};
 use super::glob;
@@ -6,7 +6,7 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Table};
 
-/// Every key of a `[[budget]]` entry.
+/// Every key in a `[[budget]]` entry.
 pub const BUDGET_KEYS: [&str; 6] = [
     "agent",
     "context",
@@ -16,7 +16,7 @@ pub const BUDGET_KEYS: [&str; 6] = [
     "cached_share",
 ];
 
-/// A `[[budget]]` entry: limits on the size of bodies.
+/// A `[[budget]]` entry, which limits the size of bodies.
 #[derive(Debug, Clone)]
 pub struct Budget {
     /// The location of the entry.
@@ -31,8 +31,8 @@ pub struct Budget {
     pub bytes: Option<Spanned<u64>>,
     /// The maximum number of tools in a body.
     pub tools: Option<Spanned<u64>>,
-    /// The minimum share of a body, from 0 to 1, that can be read from the cache when the
-    /// conversation continues.
+    /// The minimum share of a body that can be read from the cache when the conversation continues,
+    /// from 0 to 1.
     pub cached_share: Option<Spanned<f64>>,
 }
 
@@ -85,7 +85,8 @@ impl Budget {
     }
 }
 
-/// Reads a number that must not be negative; `None` if it is absent or was reported.
+/// Reads a number that must not be negative; returns `None` if the number is absent or was
+/// reported.
 fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     let number = reader.integer(key)?;
     let value = u64::try_from(number.value).ok();
@@ -99,7 +100,7 @@ fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     })
 }
 
-/// Reads a share from 0 to 1; `None` if it is absent or was reported.
+/// Reads a share from 0 to 1; returns `None` if the share is absent or was reported.
 fn share(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<f64>> {
     let node = reader.get(key)?;
     let span = reader.span(node);

@@ -1,6 +1,6 @@
 //! Normalises model names, which differ between gateways, clouds and dated releases.
 
-/// A model's name, prepared for matching with the patterns of families.
+/// A model's name, prepared for matching with family patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// The parts before the last `/`, in lower case: gateways, then the account that publishes it.
@@ -24,7 +24,7 @@ impl ModelName {
     }
 
     /// Returns `true` if an account publishes the model; `*` is any account. Gateways may put their
-    /// own names before the account, and a pattern may contain these, too: `openrouter/*`.
+    /// own names before the account, and patterns may contain these names, too: `openrouter/*`.
     pub(super) fn is_of(&self, account: &str) -> bool {
         let wanted: Vec<&str> = account.split('/').collect();
         let from = self.accounts.len().checked_sub(wanted.len());
@@ -117,7 +117,7 @@ fn without_dates(name: &str) -> &str {
     left
 }
 
-/// Removes one of these from the end; `None` if there is none.
+/// Removes a date, a build number or `latest` from the end; returns `None` if there is none.
 fn without_date(name: &str) -> Option<&str> {
     let (rest, last) = name.rsplit_once('-')?;
     match last {
@@ -136,7 +136,7 @@ fn without_short(name: &str, is_year: bool) -> &str {
     }
 }
 
-/// Removes a date such as `-2025-09-29` from the end; `None` if there is no date.
+/// Removes a date such as `-2025-09-29` from the end; returns `None` if there is no date.
 fn without_full_date(name: &str) -> Option<&str> {
     let mut parts = name.rsplitn(4, '-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,10 +1,10 @@
-//! Members of bodies, identified by JSON pointers.
+//! Body members, identified by JSON pointers.
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// A member, or several members, of a body.
+/// One or more members of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberPath {
     /// The JSON pointer, in which `*` stands for each element of a list.
@@ -12,7 +12,7 @@ pub struct MemberPath {
     steps: Box<[Step]>,
 }
 
-/// One step of a pointer: the name of a member, and its other spelling.
+/// One step of a pointer, with a member's name and its alternative spelling.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     name: Box<str>,
@@ -79,7 +79,7 @@ impl MemberPath {
     }
 }
 
-/// Adds the values to which the steps lead; `*` stands for each element of a list. A value that is
+/// Adds the values that the steps point to; `*` stands for each element of a list. A value that is
 /// not a list is treated as a list with one element, as in servers that read protocol buffers.
 fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
     match (steps, value) {

@@ -4,7 +4,7 @@ use super::{Known, Origin, Reader, rules};
 use crate::conversation::Usage;
 use crate::diag::Diagnostic;
 
-/// Every key of a `[family.price]` table.
+/// Every key in a `[family.price]` table.
 pub const PRICE_KEYS: [&str; 8] = [
     "input",
     "output",
@@ -45,7 +45,7 @@ pub enum Kept {
     Default,
     /// One hour.
     Hour,
-    /// Several different lifetimes, or one whose price is not known.
+    /// Several different lifetimes, or a lifetime whose price is not known.
     Mixed,
 }
 
@@ -84,7 +84,7 @@ impl Price {
         Some((cost * 1e3).round() / 1e9)
     }
 
-    /// Reads the price from its table; `None` if a finding was reported.
+    /// Reads the price from its table; returns `None` if a finding was reported.
     pub(super) fn read(reader: &mut Reader<'_, '_>) -> Option<Price> {
         let table = reader.table("price")?;
         let mut reader = reader.inner(table.value);
@@ -108,7 +108,7 @@ impl Price {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a price; `None` if a finding was reported, `Some(None)` if the key is absent.
+    /// Reads a price; returns `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
         reason = "invalid, absent and present are three different cases"

@@ -17,7 +17,7 @@ pub enum Property {
     ShortCallIds,
     /// Calls in the current turn must have signatures.
     SignedCalls,
-    /// `tool_choice` may name functions even if all tools are built-in.
+    /// `tool_choice` may specify functions even if all tools are built-in.
     BuiltinChoice,
     /// The model thinks unless the request disables this.
     ThinksByDefault,
@@ -89,7 +89,8 @@ impl Property {
         }
     }
 
-    /// Returns a phrase for a model with the property if `is` is `true`, or without it.
+    /// Returns a phrase for a model that has the property if `is` is `true`, or else for a model
+    /// that lacks it.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => (

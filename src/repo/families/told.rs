@@ -182,7 +182,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Joins phrases as in `a, b and c`, with `last` before the last one.
+/// Joins phrases as in `a, b and c`, with `last` before the last phrase.
 fn listed(parts: &[String], last: &str) -> String {
     match parts {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! `[[server]]` of `tools.toml`: an MCP server, which is a program or has a URL.
+//! The `[[server]]` entries in `tools.toml`: MCP servers, each of which is a program or has a URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::source::{Span, Spanned};
 use crate::toml::Table;
 use crate::world::World;
 
-/// Every key of a `[[server]]` entry.
+/// Every key in a `[[server]]` entry.
 pub const SERVER_KEYS: [&str; 12] = [
     "name",
     "command",
@@ -39,7 +39,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 /// An MCP server, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// The server's name, which the names of its tools begin with.
+    /// The server's name, which is the prefix of its tools' names.
     pub name: Spanned<Arc<str>>,
     /// The way the server is reached.
     pub connection: ServerConnection,
@@ -89,7 +89,7 @@ impl ServerSpec {
     }
 }
 
-/// Reads a server and its name; `None` if a finding makes it unusable.
+/// Reads a server and its name; returns `None` if a finding makes it unusable.
 pub(super) fn read(
     world: &dyn World,
     reader: &mut Reader<'_, '_>,
@@ -198,8 +198,8 @@ fn read_http(reader: &mut Reader<'_, '_>) -> Option<HttpSpec> {
     })
 }
 
-/// Reads the name of the key's header; `None` if a finding was reported, `Some(None)` if it is
-/// absent.
+/// Reads the name of the key's header; returns `None` if a finding was reported, `Some(None)` if
+/// the name is absent.
 #[expect(
     clippy::option_option,
     reason = "invalid, absent and present are three different cases"

@@ -1,5 +1,5 @@
-//! Values that differ only in the system prompt. As far as possible, facts about one value apply to
-//! all of them.
+//! Values that differ only in the system prompt. Where possible, facts about one of these values
+//! apply to all of them.
 //!
 //! A shared template is rendered once with an unguessable placeholder, and each body puts its
 //! prompt into the holes. A template is rendered separately for each prompt if it examines the
@@ -23,7 +23,7 @@ pub(super) struct Holes {
 }
 
 impl Holes {
-    /// Finds the holes of a value; `None` if there are none.
+    /// Finds the holes in a value; returns `None` if there are none.
     pub(super) fn of(value: &Value) -> Option<Holes> {
         let count = count(value);
         (count > 0).then(|| Holes {
@@ -54,7 +54,7 @@ pub(in super::super) struct Spliced {
 }
 
 impl Spliced {
-    /// Returns the prompt of this body.
+    /// Returns this body's prompt.
     pub(super) fn prompt(&self) -> &SystemPrompt {
         &self.prompt
     }
@@ -67,7 +67,7 @@ impl Spliced {
         }
     }
 
-    /// Returns another value with the same prompt.
+    /// Returns a different value with the same prompt.
     pub(super) fn with(&self, shared: Arc<Shared>) -> Spliced {
         Spliced::new(shared, self.prompt.clone())
     }

@@ -7,8 +7,8 @@ use crate::provider::{
 use crate::repo::Instance;
 use crate::source::{Span, Spanned};
 
-/// Returns the finding for an endpoint that is certainly wrong. `named` is the location that names
-/// the instance.
+/// Returns the finding for an endpoint that is certainly wrong. `named` is the location of the
+/// instance's name.
 pub(super) fn wrong(
     instance: &Instance,
     api: ClientApi,
@@ -22,7 +22,7 @@ pub(super) fn wrong(
 }
 
 /// Returns the finding for an endpoint that repeats the end of the instance's URL, with the
-/// location that names the instance.
+/// location of the instance's name.
 fn doubled_path(
     instance: &Instance,
     api: ClientApi,
@@ -128,7 +128,7 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
     )
 }
 
-/// Returns the finding for an endpoint that the host of the instance has at another path.
+/// Returns the finding for an endpoint that the instance's host serves at a different path.
 fn elsewhere(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let wrong = WrongPath::of(&request_url(instance, endpoint.value))?;
     let right = crate::text::cut(wrong.right(), 80);
@@ -160,8 +160,8 @@ fn unfilled(endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     Some(finding.help("write `${MODEL}` for the model, which is the only placeholder"))
 }
 
-/// Returns the endpoint that leads to a path of the instance's host; `None` if its URL leads
-/// elsewhere.
+/// Returns the endpoint that points to a path on the instance's host; `None` if the instance's URL
+/// points elsewhere.
 fn below(instance: &Instance, path: &str) -> Option<String> {
     let base = UrlParts::of(&instance.url.value).path();
     let rest = path.strip_prefix(base.trim_end_matches('/'))?;
