@@ -49,7 +49,7 @@ pub struct Problem {
     pub pointer: Pointer,
     /// The message: one lower-case phrase.
     pub message: String,
-    /// Advice on how to fix it.
+    /// Advice on how to fix the problem.
     pub help: Option<String>,
     /// A key that distinguishes problems reported by one rule at the same location. Formats,
     /// servers and models may place different requirements on the same value.
@@ -64,7 +64,7 @@ pub struct Problem {
     pub place: Option<Span>,
 }
 
-/// The aspect of a value that a problem concerns. It decides which problems are redundant.
+/// The aspect of a value that a problem concerns. It determines which problems are redundant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     /// The presence of the value: it must be removed, and its other problems disappear with it.
@@ -148,7 +148,7 @@ fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
         .any(|value| problem.pointer.below(value).is_some())
 }
 
-/// The destination of a body that was made without a plan.
+/// The destination of a body that was built without a plan.
 pub struct Recipient<'r> {
     /// The wire format.
     pub wire: WireFormat,
@@ -156,7 +156,7 @@ pub struct Recipient<'r> {
     pub server: Server,
     /// The provider instance; its extra fields are accepted.
     pub instance: Option<(&'r Instance, ClientApi)>,
-    /// The model, unless the body names one.
+    /// The model, unless the body specifies one.
     pub model: Option<&'r str>,
     /// The headers of the request.
     pub headers: ApiHeaders,
@@ -177,7 +177,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Returns the checks for a plan's bodies. `model` is the model that the client names.
+    /// Returns the checks for a plan's bodies. `model` is the model that the client specifies.
     pub fn of(
         plan: &Plan<'_>,
         schemas: &Schemas,
@@ -201,7 +201,7 @@ impl Checks {
         checks.with_facts()
     }
 
-    /// Returns the checks for bodies that were made without a plan.
+    /// Returns the checks for bodies that were built without a plan.
     pub fn of_recipient(schemas: &Schemas, families: &[Arc<Family>], to: Recipient<'_>) -> Checks {
         let Recipient {
             wire,
@@ -276,7 +276,7 @@ impl Checks {
         problems
     }
 
-    /// Returns the problems in a body that was made without a plan, as [`Checks::problems`] does.
+    /// Returns the problems in a body that was built without a plan, as [`Checks::problems`] does.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
@@ -301,8 +301,8 @@ impl Checks {
         problems
     }
 
-    /// Returns the facts about the model that a body names; `None` if the body names the client's
-    /// model or no model at all.
+    /// Returns the facts about the model that a body specifies; `None` if the body specifies the
+    /// client's model or no model at all.
     fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
         let named = body.get("model").and_then(Value::as_str);
         named
@@ -331,7 +331,7 @@ impl Checks {
         )
     }
 
-    /// Returns the protocol problems in a body that was made without a plan, or that was respelled
+    /// Returns the protocol problems in a body that was built without a plan, or that was respelled
     /// for its schema.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);

@@ -1,5 +1,5 @@
-//! Conversations: messages, blocks, tools, typed system items, their normal form, and the variable
-//! `ctx` of templates.
+//! Conversations: messages, blocks, tools, typed system items, their normal form, and the template
+//! variable `ctx`.
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
 //! [`Conversation`] in normal form and its [template data](Conversation::template_data), or a
@@ -41,7 +41,7 @@ use serde_json::{Map, Value};
 pub struct Conversation {
     /// The task for the model.
     pub task: Task,
-    /// The offered tools.
+    /// The tools offered to the model.
     pub tools: Vec<Tool>,
     /// Attached files.
     pub files: Vec<AttachedFile>,
@@ -60,8 +60,8 @@ pub struct Conversation {
     /// items of the turns in which they arrived. Otherwise, an agent with `surroundings` gets both
     /// before the user's first message.
     pub is_told: bool,
-    /// Facts about typed items in the history that their text does not contain, each with the index
-    /// of the message. A session records them in its log.
+    /// Facts about typed items in the history that are not in the items' text, each with the
+    /// message's index. A session records them in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
@@ -133,7 +133,7 @@ impl Role {
     }
 }
 
-/// One message of a history.
+/// A message in a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// The sender of the message.
@@ -223,14 +223,14 @@ pub enum Block {
         text: Arc<str>,
         /// The provider's signature; `""` if there is none.
         signature: Arc<str>,
-        /// The client API that produced it, if known.
+        /// The client API that produced the thinking, if known.
         origin: Option<Arc<str>>,
     },
     /// Thinking that only the provider can read.
     RedactedThinking {
         /// The opaque data.
         data: Arc<str>,
-        /// The client API that produced it, if known.
+        /// The client API that produced the thinking, if known.
         origin: Option<Arc<str>>,
     },
     /// A tool call by the model.
@@ -260,7 +260,7 @@ pub enum Block {
     /// An audio recording.
     Audio(Audio),
     /// An image, document, or recording that the host stores. Its bytes are loaded when a request
-    /// is made.
+    /// is built.
     Stored(StoredContent),
     /// Content in a provider-specific form.
     Provider(ProviderBlock),
@@ -284,7 +284,7 @@ pub struct Document {
 pub enum DocumentSource {
     /// Base64 of the document's bytes.
     Base64,
-    /// A URL from which the provider downloads it.
+    /// A URL from which the provider downloads the document.
     Url,
     /// The ID of a file uploaded to the provider.
     File,
@@ -346,7 +346,7 @@ pub struct StoredContent {
 /// back, unchanged and in the same position, only to the API that produced it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
-    /// The client API that produced it.
+    /// The client API that produced the block.
     pub origin: Arc<str>,
     /// The block, item, part or message members, in the provider's own form.
     pub data: Value,
@@ -355,9 +355,9 @@ pub struct ProviderBlock {
 }
 
 impl ProviderBlock {
-    /// Returns the time at which the content that the block refers to expires at the provider, in
-    /// seconds since 1970; `None` if it does not expire. For example, an audio answer is sent back
-    /// only as an ID.
+    /// Returns the time, in seconds since 1970, at which the provider's copy of the block's content
+    /// expires; `None` if it does not expire. For example, an audio answer is sent back only as an
+    /// ID.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()
@@ -540,7 +540,7 @@ impl Conversation {
         self
     }
 
-    /// Returns the number of content blocks. The limits of templates grow with it.
+    /// Returns the number of content blocks. Template limits grow with this number.
     pub fn block_count(&self) -> usize {
         match &self.task {
             Task::Chat(history) => history.iter().map(|message| message.blocks.len()).sum(),

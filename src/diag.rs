@@ -2,7 +2,7 @@
 //!
 //! A [`Diagnostic`] has a stable code (through its [`Rule`]), a message that fits on one line, a
 //! primary location in a source file, related locations (such as the `extends` or include chain
-//! that led there), and help that says what to do. Stages return diagnostics; this module prints
+//! that led there), and advice on what to do. Stages return diagnostics; this module prints
 //! nothing.
 
 mod evidence;
@@ -43,13 +43,13 @@ pub struct Rule {
     pub code: &'static str,
     /// The default severity, which `reqc.toml` or the command line may change.
     pub severity: Severity,
-    /// One line that states the problem.
+    /// A one-line summary of the problem.
     pub summary: &'static str,
-    /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
+    /// The page that `reqc rule CODE` shows, in Markdown: why the problem matters and what to do.
     pub page: &'static str,
     /// `true` if a repository may lower or silence the rule: it is a warning, or it is about the
     /// content of bodies that exist. An error that leaves an agent without a body cannot be
-    /// lowered, because a run would then pass although it compiled less than it appears to.
+    /// lowered, because a run that compiled only some of the bodies would then pass.
     pub can_be_lowered: bool,
     /// `true` if the rule is about a member's key rather than its value.
     pub is_about_key: bool,
@@ -78,7 +78,7 @@ impl Rule {
         }
     }
 
-    /// Marks an error as one that can be lowered, because the body exists.
+    /// Allows an error to be lowered. This is for errors about the content of bodies that exist.
     pub(crate) const fn lowerable(self) -> Rule {
         Rule {
             can_be_lowered: true,
@@ -110,7 +110,7 @@ impl Rule {
         page
     }
 
-    /// Marks the rule as being about keys instead of values.
+    /// Marks the rule as one about keys rather than values.
     pub(crate) const fn about_key(self) -> Rule {
         Rule {
             is_about_key: true,
@@ -166,11 +166,11 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// The next step, as advice.
     pub help: Option<String>,
-    /// The edit that fixes the finding, if the stage that made it knows one; see
+    /// The edit that fixes the finding, if the stage that reported it knows one; see
     /// [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if the mistake itself is in a location that cannot be edited. The names at the
-    /// reported location are then not misspelled.
+    /// `true` if the mistake itself is elsewhere, in a location that cannot be edited. The names at
+    /// the reported location are then spelled correctly.
     pub(crate) is_elsewhere: bool,
     /// A string that distinguishes the finding from other findings of the same rule at the same
     /// location.
@@ -178,10 +178,10 @@ pub struct Diagnostic {
     /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
     /// The locations of template errors that explain the finding. After the policy is applied, the
-    /// finding is not reported for agents that such an error affects.
+    /// finding is dropped for agents that one of these errors affects.
     pub(crate) explained_at: Vec<Span>,
-    /// The problem to fix elsewhere, such as a missing file. Findings of the same rule with the
-    /// same cause are merged.
+    /// The underlying problem, such as a missing file, which must be fixed elsewhere. Findings of
+    /// the same rule with the same cause are merged.
     pub(crate) cause: Option<String>,
     /// The names of the agents that the finding affects, sorted. Empty for findings about the
     /// repository itself.
@@ -240,7 +240,7 @@ impl Diagnostic {
     }
 
     /// Moves the finding to the location that introduces the mistake. The original location becomes
-    /// a related one, with its own note or, if that is empty, with `what`.
+    /// a related one. It keeps its note or, if the note is empty, gets `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
         let mut before = std::mem::replace(
@@ -282,7 +282,7 @@ impl Diagnostic {
         self
     }
 
-    /// Makes the value at the primary location the cause. Findings of the same rule at this
+    /// Uses the value at the primary location as the cause. Findings of the same rule at this
     /// location are merged into one finding, which lists their messages.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
@@ -304,7 +304,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another location of a finding with the same cause.
+    /// Adds a location at which the same cause was found again.
     fn met_at(&mut self, span: Span) {
         let is_known =
             self.primary.span == span || self.related.iter().any(|label| label.span == span);
@@ -335,7 +335,7 @@ impl Diagnostic {
         }
     }
 
-    /// Merges another finding that follows from this one: its message, severity, agents and
+    /// Merges in another finding that follows from this one, with its message, severity, agents and
     /// contexts.
     pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
         self.severity = self.severity.max(other.severity);
@@ -374,9 +374,9 @@ fn words(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Findings without duplicates. Findings of the same rule with the same location, severity, and
-/// sense are merged. Findings with the same cause are merged too, and their other locations become
-/// related ones.
+/// A collection of findings without duplicates. Findings of the same rule with the same location,
+/// severity, and sense are merged. Findings with the same cause are merged too, and their other
+/// locations become related ones.
 ///
 /// The first finding's wording is kept, so the result depends on the order of insertion, which must
 /// be stable.
@@ -393,7 +393,7 @@ struct Key {
     severity: Severity,
     /// The location; `None` if the finding has a cause, which is then compared instead.
     place: Option<Span>,
-    /// The sense or the cause.
+    /// The finding's sense or cause.
     words: Option<String>,
     explained_at: Vec<Span>,
 }
@@ -489,8 +489,8 @@ impl Findings {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds findings. If their rule has already reported something at the same location, adds their
-    /// agents to that finding instead.
+    /// Adds findings. If a finding's rule has already reported something at the same location, the
+    /// finding's agents are added to that earlier finding instead.
     pub(crate) fn extend_where_nothing_is<'d>(
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,
@@ -537,7 +537,7 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
     }
 }
 
-/// The maximum difference in likeness between the best suggestion and other suggestions.
+/// The maximum difference in likeness between the best suggestion and the other suggestions.
 const NEARLY_AS_ALIKE: f64 = 0.04;
 
 /// The maximum length of a name that gets suggestions, in bytes.

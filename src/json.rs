@@ -80,7 +80,7 @@ pub enum Problem {
         /// The character at which the bracket should have been closed.
         met: char,
     },
-    /// A closing bracket where nothing is open.
+    /// A closing bracket where no bracket is open.
     ClosesNothing(char),
     /// Text that is not a JSON value: most often a string without its quotes.
     Unquoted(String),
@@ -102,7 +102,7 @@ pub enum Problem {
     LoneSurrogate,
     /// A malformed number.
     BadNumber,
-    /// An integer that does not fit 64 bits, or a float that does not fit a double.
+    /// An integer that does not fit in 64 bits, or a float that does not fit in a double.
     NumberOutOfRange,
     /// A duplicate key in an object, with the location of its first occurrence.
     DuplicateKey(String, Range<usize>),
@@ -120,7 +120,7 @@ pub(crate) fn escaped_len(text: &str) -> usize {
         - "\"\"".len()
 }
 
-/// Returns the number of values in a value, including itself.
+/// Returns the number of values in a value, including the value itself.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -129,10 +129,10 @@ pub(crate) fn count(value: &Value) -> usize {
     }
 }
 
-/// Returns an upper bound for the number of values in JSON text, without parsing it. For text
+/// Returns an upper bound on the number of values in JSON text, without parsing it. For text
 /// shorter than `SHORT`, returns an estimate.
 pub(crate) fn count_values(text: &str) -> usize {
-    /// If there are fewer separators than this, those inside strings are counted, too.
+    /// The number of separators below which those inside strings are counted, too.
     const FEW: usize = 10_000;
     const SEPARATORS: [u8; 4] = *b",[{:";
     /// The length in bytes below which the number of values is estimated as one value per eight
@@ -303,8 +303,8 @@ fn parse_fast(text: &str) -> Option<Value> {
     (!oversized || scan::scan(text).is_ok()).then_some(value)
 }
 
-/// Builds a [`Value`]. Rejects duplicate keys, and notes floats that are so large that they may
-/// stand for integers beyond 64 bits.
+/// Builds a [`Value`]. Rejects duplicate keys, and records whether there are floats that are so
+/// large that they may stand for integers beyond 64 bits.
 struct Strict<'a> {
     oversized: &'a mut bool,
 }

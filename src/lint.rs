@@ -1,4 +1,4 @@
-//! Finds request bodies from any program in text, with their wire formats and the locations of
+//! Finds request bodies in text from any program, with their wire formats and the locations of
 //! their values.
 //!
 //! Input: a JSON document, or one line of many. It contains a body, a list of bodies, a batch, a

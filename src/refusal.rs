@@ -32,11 +32,11 @@ pub struct Dictionary {
     /// Finds the longest words of every sentence in one pass. Only sentences whose longest words
     /// occur in a string are examined further.
     words: AhoCorasick,
-    /// The pattern for each of these words.
+    /// The pattern for each of the longest words.
     places: Vec<Place>,
 }
 
-/// A pattern of the dictionary.
+/// A pattern in the dictionary.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     provider: usize,
@@ -119,7 +119,7 @@ impl Dictionary {
             let behind = self.behind(general, &candidates, &hints, status);
             explained = behind.map_or(explained, |it| vec![it]);
         }
-        // A message without information repeats one that names the mistake.
+        // An uninformative message only repeats one that names the mistake.
         if explained.iter().any(Explanation::has_rule) {
             explained.retain(|it| !it.is_unsaid());
         }
@@ -275,7 +275,7 @@ impl Dictionary {
         let shared = self.general(SHARED, &rest, hints, status);
         let telling = shared.filter(|it| !it.refusal.wraps && !it.is_unsaid());
         let found = telling.or_else(|| self.first_phrase(&rest, wrapping::telling, status))?;
-        // What servers say about themselves is mostly advice here, such as `try again`.
+        // Here, text about the server is mostly advice, such as `try again`.
         if found.refusal.reason == Reason::Unruled(Unruled::Server) {
             return None;
         }
@@ -366,7 +366,7 @@ impl Dictionary {
         })
     }
 
-    /// Finds a URL with a wrong path in a string that says that something does not exist.
+    /// Finds a URL with a wrong path in a string about something that does not exist.
     fn wrong_path(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
         let is_missing = match status {
             Some(status) => matches!(status, 404 | 405),
@@ -536,8 +536,8 @@ fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
         .map_or(&refusal.pattern, |at| &refusal.shorter[at])
 }
 
-/// Returns all patterns to search for: the sentences, and those of their shorter forms that belong
-/// to only one sentence.
+/// Returns all patterns to search for: the sentences, and the shorter forms that belong to only one
+/// sentence.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
     let with_sentences = providers
@@ -571,7 +571,7 @@ fn places(providers: &[Provider]) -> Vec<Place> {
 /// The sentence of the entry for URLs that do not exist on a server.
 const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 
-/// The sentence that marks entries for a status with a web page as the answer.
+/// The sentence that marks entries for statuses with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
 
 /// The maximum length, in bytes, of a string that is searched for similar sentences and for
@@ -591,7 +591,7 @@ const NEAR: usize = 65;
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
-    /// The number of letters of the sentence that match.
+    /// The number of matching letters in the sentence.
     letters: usize,
     /// `false` if only a shorter form of the sentence matches.
     is_whole: bool,
@@ -791,7 +791,7 @@ mod tests {
         assert!(
             about("Error code: 400 - {'error': {'message': 'odd image', 'param': None}}").is_some()
         );
-        // Limits never concern the body, regardless of the words of the message.
+        // Limits never concern the body, regardless of a message's wording.
         assert!(
             Dictionary::bundled()
                 .phrase("odd image", Some(429))

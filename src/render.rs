@@ -1,6 +1,6 @@
 //! Checks, compiles and renders templates. No other module uses `minijinja`.
 //!
-//! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or
+//! Input: partials from a [`Repo`] and template strings from profiles. Output: rendered text, or
 //! findings at the line of the TOML file or partial that caused them. Does not check that the text
 //! is JSON.
 //!
@@ -92,7 +92,7 @@ pub struct TemplateId(u32);
 /// The purpose of a template string, which determines the functions that it may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TemplateKind {
-    /// A string of `[body]`.
+    /// A string in `[body]`.
     Body,
     /// `system_prompt`.
     Prompt,
@@ -106,7 +106,7 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a string of a body is a template; `{#` alone does not make it one.
+/// Returns `true` if a string in a body is a template; `{#` alone does not make it one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -116,7 +116,7 @@ pub fn is_template(text: &str) -> bool {
 enum TemplateOrigin {
     /// A whole file.
     File(FileId),
-    /// A string of a TOML file, with the location of the literal.
+    /// A string in a TOML file, with the location of the literal.
     Toml(Span),
 }
 
@@ -153,8 +153,8 @@ pub struct Engine {
     templates: Vec<Template>,
     by_span: HashMap<Span, TemplateId>,
     dialect: Dialect,
-    /// The names that templates assign. If an include calls one, the call may refer to the assigned
-    /// value.
+    /// The names that templates assign. If an included template calls one of them, the call may
+    /// refer to the assigned value.
     assigned: HashSet<String>,
     suggestions: Suggestions,
     /// Reads that always fail when they run.
@@ -171,7 +171,7 @@ pub struct Engine {
 /// A usable partial, compiled when it is first needed: most repositories use only a few of the
 /// bundled partials.
 struct Partial {
-    /// Its number among all templates.
+    /// The partial's number among all templates.
     number: u32,
     /// The text to evaluate.
     text: Box<str>,
@@ -180,20 +180,21 @@ struct Partial {
 
 struct Template {
     name: Arc<str>,
-    /// Its number among all templates.
+    /// The template's number among all templates.
     number: u32,
     /// The text to evaluate.
     text: Box<str>,
-    /// The data that it reads, including through its includes.
+    /// The data that the template reads, including through its includes.
     reads: BTreeSet<String>,
-    /// `true` if it may read the system prompt.
+    /// `true` if the template may read the system prompt.
     reads_prompt: bool,
     usable: bool,
-    /// The number of agents that use it.
+    /// The number of agents that use the template.
     uses: usize,
 }
 
-/// A [`Question`]: a profile's compiled template, which takes ten times the memory of its text.
+/// The [`Question`] for a profile's compiled template, which takes ten times the memory of its
+/// text.
 #[derive(PartialEq, Eq, Hash)]
 struct TreeOf {
     engine: Identity,
@@ -210,7 +211,7 @@ impl Question for TreeOf {
     }
 }
 
-/// A [`Question`]: the offset map of a literal that contains a finding.
+/// The [`Question`] for the offset map of a literal that contains a finding.
 #[derive(PartialEq, Eq, Hash)]
 struct MapOf(Identity, Span);
 
@@ -223,7 +224,7 @@ impl Question for MapOf {
 }
 
 impl Engine {
-    /// Checks the partials of a repository. Each is compiled when it is first needed.
+    /// Checks the partials of a repository. Each partial is compiled when it is first needed.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
             environment: eval::environment(),
@@ -269,7 +270,7 @@ impl Engine {
         (engine, findings)
     }
 
-    /// Returns a profile's template, compiled.
+    /// Returns a profile's compiled template.
     fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
         let template = &self.templates[id.0 as usize];
         self.memory.ask(
@@ -283,7 +284,8 @@ impl Engine {
     }
 
     /// Checks and compiles a profile's template string. The same string is compiled only once,
-    /// however many profiles inherit it. Returns `None` if it has findings, now or earlier.
+    /// however many profiles inherit it. Returns `None` if the template has findings, now or
+    /// earlier.
     pub fn add(
         &mut self,
         repo: &Repo,
@@ -414,7 +416,7 @@ impl Engine {
         self.checked(sources, template, &rewritten, findings)
     }
 
-    /// Returns a partial, compiled, if it is usable.
+    /// Returns a compiled partial, if it is usable.
     fn partial(&self, name: &str) -> Option<&eval::Template> {
         let partial = self.partials.get(name)?;
         let tree = partial
@@ -524,7 +526,7 @@ impl Engine {
         is_sound.then(|| rewritten.text.clone())
     }
 
-    /// Reports mistakes about the data of a conversation, whether or not a context reveals them.
+    /// Reports mistakes in the use of a conversation's data, whether or not a context reveals them.
     fn check_data(
         &mut self,
         sources: &Sources,
@@ -609,7 +611,7 @@ impl Engine {
         text: &str,
         it: &slips_of_data::Unescaped,
     ) -> Diagnostic {
-        // The engine's range of a chain begins after the chain's last index.
+        // The engine's range for a chain begins after the chain's last index.
         let start = text[..it.range.start]
             .rfind("{{")
             .map_or(it.range.start, |at| at + "{{".len());
@@ -761,7 +763,7 @@ impl Engine {
 /// An [`Engine`] with limits for conversations up to a given size.
 pub struct Renderer<'e> {
     engine: &'e Engine,
-    /// The maximum number of steps of a template.
+    /// The maximum number of steps for a template.
     fuel: u64,
 }
 
@@ -785,14 +787,14 @@ pub struct BodyInput<'a> {
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// The rule of the wire format for tool IDs.
+    /// The wire format's rule for tool IDs.
     pub ids: IdRule,
     /// The permission to keep output for other agents; `None` if nothing may be kept.
     pub(crate) keep: Option<Keep>,
 }
 
 impl BodyInput<'_> {
-    /// Returns the variables of a body template.
+    /// Returns the variables for a body template.
     fn variables(&self) -> Vec<(Arc<str>, Value)> {
         let ctx = self.context.with_system_prompt(self.system_prompt);
         vec![
@@ -818,7 +820,7 @@ impl Renderer<'_> {
         self.fuel * account::STEP
     }
 
-    /// Renders a template of a body.
+    /// Renders a body template.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
         let library = BodyLibrary {
             engine: self.engine,
@@ -873,7 +875,7 @@ impl Renderer<'_> {
         (self.rendered(sources, id, steps, output, spent), !differs)
     }
 
-    /// Returns the writers of a range of a template's output.
+    /// Returns the writers of a range in a template's output.
     pub(crate) fn written(
         &self,
         sources: &Sources,

@@ -43,7 +43,7 @@ impl Span {
         }
     }
 
-    /// Returns the start of `file`: for findings about a file as a whole.
+    /// Returns an empty span at the start of `file`, for findings about the file as a whole.
     pub fn file_start(file: FileId) -> Span {
         Span {
             file,
@@ -101,13 +101,13 @@ pub struct SourceFile {
     start: Position,
 }
 
-/// The minimum length in bytes for a piece of a key to reveal something about it.
+/// The minimum length, in bytes, at which a piece of a key reveals something about the key.
 const SHORTEST_PIECE: usize = 8;
 
-/// The size in bytes of a block for counting characters.
+/// The size, in bytes, of the blocks in which characters are counted.
 const BLOCK: usize = 4096;
 
-/// The prefix of the paths of files that come with the program.
+/// The path prefix of files that come with the program.
 pub(crate) const BUNDLED: &str = "bundled:";
 
 /// Returns `true` if a path, as users see it, belongs to a file that comes with the program.
@@ -177,7 +177,8 @@ impl SourceFile {
         &self.text
     }
 
-    /// Returns the line and column of a byte offset; offsets past the end give the end.
+    /// Returns the line and column of a byte offset; an offset past the end yields the position of
+    /// the end.
     pub fn position(&self, offset: usize) -> Position {
         let text = self.text();
         let offset = text.floor_char_boundary(offset.min(text.len()));
@@ -202,8 +203,8 @@ impl SourceFile {
         self.start
     }
 
-    /// Returns the number of characters before a byte offset. Counts from the start of a block, so
-    /// that many findings in one long line stay fast.
+    /// Returns the number of characters before a byte offset. Counting starts at a block boundary,
+    /// so that many findings in one long line stay fast.
     fn characters_before(&self, offset: usize) -> usize {
         let bytes = self.text().as_bytes();
         let blocks = self.characters.get_or_init(|| {
@@ -229,7 +230,8 @@ impl SourceFile {
     }
 
     /// Returns the range of the line around an offset, without its line ending; `None` if it has
-    /// more than `most` bytes. Looks no further, so that many findings in one long line stay fast.
+    /// more than `most` bytes. The search stops there, so that many findings in one long line stay
+    /// fast.
     pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<Range<usize>> {
         let text = self.text().as_bytes();
         let offset = offset.min(text.len());
@@ -274,7 +276,7 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid. It is
+/// The table of all files in a run. Files are never removed, so a [`FileId`] stays valid. It is
 /// also valid in a copy of the table, which shares the files.
 #[derive(Debug, Default)]
 pub struct Sources {
@@ -319,8 +321,8 @@ impl Sources {
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
 
-    /// Returns the file with a path, adding it at first use: for files that are read while bodies
-    /// are built.
+    /// Returns the file with the given path, adding it on first use. This is for files that are
+    /// read while bodies are built.
     pub(crate) fn find_or_add(&self, path: &str, text: impl FnOnce() -> SourceText) -> FileId {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&known) = asked.get(path) {
@@ -343,7 +345,7 @@ impl Sources {
         masked.insert(place, span);
     }
 
-    /// Returns the file with an ID.
+    /// Returns the file with the given ID.
     pub fn get(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -353,7 +355,7 @@ impl Sources {
         self.get(span.file).text().get(span.range()).unwrap_or("")
     }
 
-    /// Returns `path:line` of a span's start, the form that messages quote.
+    /// Returns the start of a span as `path:line`, the form used in messages.
     pub fn describe(&self, span: Span) -> String {
         let file = self.get(span.file);
         format!(

@@ -2,7 +2,7 @@
 //!
 //! Input: any string. Output: a [`Text`] in which every character is visible, only our own line
 //! ends end a line, no line is a command to the CI system, and no key is readable. Names, paths,
-//! bodies, diffs, server responses and messages of the operating system all pass through here;
+//! bodies, diffs, server responses and messages from the operating system all pass through here;
 //! nothing else is printed. `text!` builds a `Text` around untrusted parts.
 //!
 //! | input | output |
@@ -62,7 +62,7 @@ impl Text {
         )
     }
 
-    /// Returns untrusted text with its own lines.
+    /// Returns untrusted text, keeping its line ends.
     pub fn lines(foreign: &str) -> Text {
         Text(
             Printer::new(Keep::Lines)
@@ -71,25 +71,26 @@ impl Text {
         )
     }
 
-    /// Returns one of our scripts around data that must stay unchanged, keys included.
+    /// Returns one of our scripts, which contains data that must stay unchanged, including keys.
     pub(crate) fn script(script: &str) -> Text {
         Text(Printer::new(Keep::Lines).text(script).into_owned())
     }
 
-    /// Returns a line of a source file, with the tabs that the renderer of excerpts expands.
+    /// Returns a line of a source file. Tabs are kept, because the excerpt renderer expands them.
     #[cfg(feature = "cli")]
     pub(crate) fn source(line: &str) -> Text {
         Text(Printer::new(Keep::Tabs).text(&masked(line)).into_owned())
     }
 
-    /// Returns the length in bytes of the [`Text::source`] of a line up to an offset; the text
-    /// after the offset matters too.
+    /// Returns the length, in bytes, of [`Text::source`] for a line up to an offset. The text after
+    /// the offset also affects the result.
     #[cfg(feature = "cli")]
     pub(crate) fn source_length(line: &str, end: usize) -> usize {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
-    /// Returns a drawing around strings that are already safe, with its lines and colours.
+    /// Returns a drawing that contains strings that are already safe. Its lines and colours are
+    /// kept.
     #[cfg(feature = "cli")]
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
@@ -115,7 +116,7 @@ impl Text {
         Text::json_text(&format!("{text}\n"))
     }
 
-    /// Escapes the invisible characters in JSON, which keeps its value.
+    /// Escapes the invisible characters in JSON without changing its value.
     pub fn json_text(json: &str) -> Text {
         Text(json_safe(json, false).into_owned())
     }
@@ -162,7 +163,7 @@ impl Text {
         }
     }
 
-    /// Cuts the text to a number of characters; if it was longer, the last one is `…`.
+    /// Cuts the text to a number of characters. If it was longer, the last character is `…`.
     #[must_use]
     pub fn cut(self, most: usize) -> Text {
         Text(cut(&self.0, most).into_owned())
@@ -210,8 +211,8 @@ impl FromIterator<Text> for Text {
     }
 }
 
-/// Builds a string from a `format!` pattern: string arguments are untrusted and are put on one
-/// line. Arguments follow the pattern; the pattern captures no variables.
+/// Builds a string from a `format!` pattern. String arguments are untrusted and are put on one
+/// line. Arguments follow the pattern, which cannot capture variables.
 macro_rules! text {
     ($pattern:literal $(, $argument:expr)* $(,)?) => {
         // Because the pattern is the result of a macro, it cannot capture variables, so every
@@ -223,11 +224,11 @@ pub(crate) use text;
 
 /// The arguments that `text!` accepts: strings are escaped; numbers and safe strings are not.
 pub trait Show {
-    /// Writes the argument, padded as the pattern demands.
+    /// Writes the argument, padded as the pattern specifies.
     ///
     /// # Errors
     ///
-    /// Returns the errors of the formatter.
+    /// Returns the formatter's errors.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
@@ -289,7 +290,7 @@ enum Keep {
     Colours,
 }
 
-/// Makes a stream of pieces safe: keeps track of the current line across pieces.
+/// Makes a stream of text pieces safe. Keeps track of the current line across pieces.
 #[derive(Debug)]
 pub(crate) struct Printer {
     keep: Keep,
@@ -312,7 +313,7 @@ impl Printer {
         }
     }
 
-    /// Returns the printer for all output to one stream.
+    /// Returns a printer for all output to one stream.
     #[cfg(feature = "cli")]
     pub(crate) fn of_stream() -> Printer {
         Printer::new(Keep::Colours)
@@ -338,7 +339,7 @@ impl Printer {
         }
     }
 
-    /// Splits a joiner from the end of a piece.
+    /// Splits off a joiner at the end of a piece.
     #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     fn without_open_end<'t>(&self, piece: &'t str) -> (&'t str, Option<char>) {
         let mut chars = piece.chars();
@@ -373,7 +374,8 @@ impl Printer {
         out.map_or(Cow::Borrowed(&piece[..at]), Cow::Owned)
     }
 
-    /// Returns the length of the next unit in bytes, and its replacement; `None` if it stays.
+    /// Returns the length of the next unit in bytes, and its replacement; `None` if the unit stays
+    /// unchanged.
     fn next(&mut self, rest: &str, c: char) -> (usize, Option<String>) {
         if let Some(length) = colour_length(rest).filter(|_| self.keep == Keep::Colours) {
             return (length, None);
@@ -486,8 +488,8 @@ pub(crate) fn mask_strings(value: &mut Value) {
     }
 }
 
-/// Returns nine letters and digits computed from an ID or a name: valid in every format, and
-/// stable. FNV-1a, 64 bits, in base 62.
+/// Returns a stable ID of nine letters and digits, computed from an ID or a name. It is valid in
+/// every format. The hash is 64-bit FNV-1a, in base 62.
 pub(crate) fn stable_id(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -20,7 +20,7 @@ use crate::provider::WireFormat;
 pub use parts::PartKind;
 pub use vocabulary::Vocabulary;
 
-/// The tokens of a request, as far as they can be known before it is sent.
+/// An estimate of a request's tokens, made before the request is sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TokenEstimate {
@@ -32,7 +32,7 @@ pub struct TokenEstimate {
     pub is_tokenized: bool,
 }
 
-/// The tokens of one part of a request.
+/// The tokens in one part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenPart {
@@ -74,8 +74,8 @@ impl TokenEstimate {
         }
     }
 
-    /// Returns the strings of a body that are counted. Their tokenizer counts show how good an
-    /// estimate is.
+    /// Returns the strings in a body that are counted. A tokenizer's count of these strings shows
+    /// how good an estimate is.
     pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
         let texts = RefCell::new(Vec::new());
         let pictures = media::PictureRule::of("", wire);
@@ -88,12 +88,12 @@ impl TokenEstimate {
         texts.into_inner()
     }
 
-    /// Returns the sum of all parts.
+    /// Returns the number of tokens in all parts.
     pub fn total(&self) -> u64 {
         self.parts.iter().map(|part| part.tokens).sum()
     }
 
-    /// Returns the sum of the parts of a kind.
+    /// Returns the number of tokens in all parts of a kind.
     pub fn of_kind(&self, kind: PartKind) -> u64 {
         self.parts
             .iter()
@@ -112,30 +112,30 @@ impl TokenEstimate {
     }
 }
 
-/// Returns the members of a body whose content counts towards the length of a request.
+/// Returns the members of a body whose content counts towards the request's length.
 pub(crate) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     parts::members(wire)
 }
 
-/// Returns the longer side in pixels of a base64 image, read from its header; `None` if the header
-/// does not contain it.
+/// Returns the longer side of a base64 image in pixels, as read from its header; `None` if the
+/// header does not contain it.
 pub(crate) fn longest_side(base64: &str) -> Option<u32> {
     media::longest_side(base64)
 }
 
-/// Returns the shorter side in pixels of a base64 image, read from its header; `None` if the header
-/// does not contain it.
+/// Returns the shorter side of a base64 image in pixels, as read from its header; `None` if the
+/// header does not contain it.
 pub(crate) fn shortest_side(base64: &str) -> Option<u32> {
     media::shortest_side(base64)
 }
 
 /// The guaranteed share of an estimate, in hundredths. The error was at most 15% at the 95th
 /// percentile of real requests in five vocabularies (`docs/runtime.md` has the figures); this
-/// allows twice that, for the outliers.
+/// allows twice that, because of outliers.
 const SURE: u64 = 70;
 
-/// The longest run of a repeated character that counts: tokenizers have single tokens for long
-/// runs, such as rules and indentation.
+/// The length to which each run of a repeated character is shortened, because tokenizers have
+/// single tokens for long runs, such as rules and indentation.
 const LONGEST_RUN: usize = 4;
 
 /// Returns a lower bound on the token count of a body. Only its text is counted; the server's
@@ -150,12 +150,12 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     tokens * SURE / 100
 }
 
-/// The length in bytes from which a string of only Base64 characters counts as data.
+/// The minimum length, in bytes, at which a string of only Base64 characters counts as data.
 const DATA: usize = 2048;
 
 /// Returns `true` for Base64 data: a `data:` URL, or a long string of only Base64 characters. If
-/// there is no rule for its kind (videos, generated pictures), data counts as zero, because as text
-/// it would count a hundred times too much.
+/// there is no rule for its kind (videos, generated pictures), data counts as zero, because its
+/// count as text would be a hundred times too high.
 fn is_data(text: &str) -> bool {
     let is_url = text.starts_with("data:")
         && text
@@ -188,8 +188,8 @@ fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
     0
 }
 
-/// A correction learned from answers: the ratio of a provider's count of input tokens to the
-/// estimate, for one model.
+/// A correction for one model, learned from answers: the ratio of a provider's input token count to
+/// the estimate.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {

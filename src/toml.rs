@@ -16,8 +16,8 @@ use std::ops::Range;
 pub struct Node {
     /// The value itself.
     pub kind: Kind,
-    /// The bytes of the value, quotes and brackets included. For a table with a header, the bytes
-    /// of the header.
+    /// The byte range of the value, including quotes and brackets. For a table with a header, the
+    /// byte range of the header.
     pub span: Range<usize>,
 }
 
@@ -108,7 +108,7 @@ impl Table {
         self.entries.iter().map(|(_, node)| node.values()).sum()
     }
 
-    /// Returns the text of a key, if it is one.
+    /// Returns the value of a key, if it is a string.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match &self.get(name)?.kind {
             Kind::String(text) => Some(text),
@@ -116,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Returns the strings in the array of a key, without its other elements.
+    /// Returns the strings in a key's array, without the array's other elements.
     pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let texts = self.elements(name).filter_map(|node| match &node.kind {
             Kind::String(text) => Some(text.clone()),
@@ -125,7 +125,7 @@ impl Table {
         texts.collect()
     }
 
-    /// Returns the tables in the array of a key, without its other elements.
+    /// Returns the tables in a key's array, without the array's other elements.
     pub(crate) fn tables(&self, name: &str) -> impl Iterator<Item = &Table> {
         self.elements(name).filter_map(|node| match &node.kind {
             Kind::Table(table) => Some(table),
@@ -147,16 +147,16 @@ impl Table {
     }
 }
 
-/// The reason a string is not TOML.
+/// The reason why a string is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The message, one lower-case phrase.
     pub message: String,
-    /// The invalid bytes of the text.
+    /// The byte range of the invalid text.
     pub span: Range<usize>,
-    /// Advice on how to fix it, if any.
+    /// Advice on how to fix the mistake, if any.
     pub help: Option<String>,
-    /// The edit that fixes it, if there is one.
+    /// The edit that fixes the mistake, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
     /// The location of the first occurrence, for a duplicate.
     pub first: Option<Range<usize>>,
@@ -170,18 +170,19 @@ impl std::fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// The longest text to parse, in bytes: the parser may need a hundred times that much memory.
+/// The maximum length of text to parse, in bytes. The parser may need a hundred times as much
+/// memory.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// The maximum number of separators between keys and values: each takes half a kilobyte during
 /// parsing.
 const MAX_VALUES: usize = 250_000;
 
-/// Returns the location where a string exceeds the maximum number of keys and values. Strings and
-/// comments do not count: they may be long.
+/// Returns the location where a string exceeds the maximum number of keys and values. Separators
+/// inside strings and comments do not count.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
-    // Few strings contain this many separator bytes, even including those in strings.
+    // Few texts contain this many separator bytes, even counting those in strings.
     if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
         return None;
     }
@@ -196,7 +197,7 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
     Some(beyond.start()..beyond.end())
 }
 
-/// Returns `true` if a comment begins at a byte; a `#` in a string does not begin one.
+/// Returns `true` if a comment begins at a byte offset; a `#` in a string does not begin one.
 pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
     use toml_parser::lexer::TokenKind;
     let mut tokens = toml_parser::Source::new(text).lex();
@@ -241,7 +242,7 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns the parts of an invalid text that can still be read: everything above the mistake, and
+/// Returns the parts of invalid text that can still be read: everything above the mistake, and
 /// those lines above the first table that are valid TOML on their own.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);
@@ -283,7 +284,7 @@ fn first_header(text: &str) -> usize {
     }
 }
 
-/// The number of lines to try individually.
+/// The maximum number of lines to try individually.
 const SALVAGED_LINES: usize = 200;
 
 fn table<'a>(

@@ -1,6 +1,6 @@
 //! Tool lists from any source, checked for each provider before any request is made.
 //!
-//! Input: a JSON document with tools ([`ToolList::of`]), or the list of an MCP server. Output: a
+//! Input: a JSON document with tools ([`ToolList::of`]), or an MCP server's list. Output: a
 //! [`Matrix`] of tools and providers. Each tool is accepted, silently weakened, doubtful, or
 //! rejected, with the responsible rule and the rule's evidence. A cell is the result of checking
 //! the smallest request with the tool against the schemas and rules for all bodies
@@ -41,13 +41,13 @@ pub struct ListedTool {
 /// The status of a tool for a provider, from harmless to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// No rule objects to it.
+    /// No rule objects to the tool.
     Accepted,
     /// The provider ignores part of the schema without notice.
     Weakened,
     /// Sources disagree on whether the provider accepts the tool.
     Doubtful,
-    /// It is rejected together with the whole request.
+    /// The tool is rejected, together with the whole request.
     Rejected,
 }
 
@@ -60,7 +60,7 @@ impl Status {
         Status::Rejected,
     ];
 
-    /// Returns the word for the status.
+    /// Returns the name of the status.
     pub fn name(self) -> &'static str {
         match self {
             Status::Accepted => "accepted",
@@ -151,7 +151,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Checks tools for some providers.
+    /// Checks tools for each of the given providers.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -341,7 +341,7 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// Returns the evidence of a rule that mentions a server. If none does, returns the evidence that
+/// Returns a rule's evidence that mentions a server. If none does, returns the evidence that
 /// mentions no server at all, or else the evidence about OpenAI, whose formats the others copy, or
 /// else all evidence.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
@@ -497,7 +497,7 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
         .all(|problem| of_tool(target, problem).is_none())
 }
 
-/// Returns why a provider rejects a tool; `None` if it does not.
+/// Returns the reason why a provider rejects a tool; `None` if the provider accepts it.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
     let told = found.into_iter().filter_map(|problem| {

@@ -35,7 +35,7 @@ pub(crate) struct Route<'r> {
     pub(crate) wire: WireFormat,
     /// The server that the request goes to.
     pub(crate) server: Server,
-    /// The API version and the beta features that its headers request.
+    /// The API version and the beta features that the request's headers ask for.
     pub(crate) headers: &'r ApiHeaders,
 }
 
@@ -65,7 +65,8 @@ impl ModelFacts {
                 .iter()
                 .filter(|family| is_named(&family.wires, route.wire.name()))
                 .filter_map(|family| Some((family, Standing::of(family, route)?)))
-                // Last, because it compares the name with every pattern of the family.
+                // This filter comes last, because it compares the name with every pattern of the
+                // family.
                 .filter(|(family, _)| has(family, model.as_ref(), route.server))
                 .map(|(family, standing)| (Arc::clone(family), standing))
                 .collect(),
@@ -73,7 +74,7 @@ impl ModelFacts {
     }
 
     /// Returns the value of a property for the model, and the severity of violating it at this
-    /// destination; `None` if no family states the property.
+    /// destination; `None` if no family specifies the property.
     pub(crate) fn property(&self, property: Property) -> Option<(bool, Severity)> {
         self.value(|family| family.property(property))
     }
@@ -90,8 +91,8 @@ impl ModelFacts {
             .and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// Returns a value that families state, and the severity of violating it at this destination.
-    /// If several families state it, the last one wins.
+    /// Returns a value that families specify, and the severity of violating it at this destination.
+    /// If several families specify it, the last one wins.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
         let (value, standing) = self
             .families
@@ -102,14 +103,14 @@ impl ModelFacts {
     }
 
     /// Returns the model's context window in tokens, and the severity of exceeding it at this
-    /// destination; `None` if no family states it.
+    /// destination; `None` if no family specifies it.
     pub(crate) fn context_window(&self) -> Option<(i64, Severity)> {
         self.value(|family| family.context_window)
             .or_else(|| Some((self.window_elsewhere?, Severity::Warning)))
     }
 
-    /// Returns the token price, if a family states it for this very server. If several families
-    /// state it, the last one wins.
+    /// Returns the token price, if a family specifies it for exactly this server. If several
+    /// families specify it, the last one wins.
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
         let mut certain = self
             .families

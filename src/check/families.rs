@@ -20,7 +20,7 @@ use crate::source::Spanned;
 
 /// A violation of a known fact.
 pub(crate) struct Breach<'f, 'b> {
-    /// The family that states the fact.
+    /// The family that contains the fact.
     pub(crate) family: &'f Family,
     /// `true` if the violation depends on unknown headers.
     pub(crate) is_conditional: bool,
@@ -189,7 +189,7 @@ pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     }
 }
 
-/// Reports wire formats and servers that families name but that do not exist.
+/// Reports wire formats and servers that families refer to but that do not exist.
 pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let wires = WireFormat::ALL.map(WireFormat::name);

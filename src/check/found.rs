@@ -11,7 +11,7 @@ use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// The maximum number of problems of one rule that are kept for one body.
+/// The maximum number of problems per rule that are kept for one body.
 const MOST_OF_A_RULE: usize = 20;
 
 /// A rule about bodies.
@@ -95,7 +95,7 @@ impl<'b> Found<'b> {
             .for_each(|mark| mark.is_doubted = true);
     }
 
-    /// Lowers all problems from an index on to a level.
+    /// Lowers the severity of all problems from index `from` on to `level`.
     pub(super) fn at_most(&mut self, level: Severity, from: usize) {
         if level == Severity::Warning {
             self.marks[from..]
@@ -143,7 +143,7 @@ impl<'b> Found<'b> {
         }
     }
 
-    /// Returns the problems with their pointers, up to the maximum of each rule.
+    /// Returns the problems with their pointers, up to the maximum for each rule.
     pub(super) fn told(self, subject: &Subject<'b>) -> Vec<Problem> {
         let mut places = Places::default();
         for mark in &self.marks {
@@ -251,7 +251,7 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Lowers the severity to a warning: the value is ignored, or sources disagree about it.
+    /// Lowers the severity to a warning, because the value is ignored or sources disagree about it.
     pub(crate) fn warning(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.severity = Some(Severity::Warning);

@@ -28,7 +28,7 @@ pub(crate) struct Entry<'b> {
     pub(crate) role: Role,
     /// The entry's value in the body.
     pub(crate) value: &'b Value,
-    /// The parts of its content.
+    /// The parts of the entry's content.
     pub(crate) parts: Vec<Part<'b>>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Kind<'b> {
     Text(&'b str),
     /// A call to a tool that the client runs.
     Call(Call<'b>),
-    /// The result of such a call.
+    /// The result of a call to a tool that the client runs.
     Result(Outcome<'b>),
     /// Reasoning of the model.
     Thinking,
@@ -76,7 +76,7 @@ pub(crate) enum Kind<'b> {
 /// A call to a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'b> {
-    /// The ID that its result refers to; formats without IDs have none.
+    /// The ID that the call's result refers to; formats without IDs have none.
     pub(crate) id: Option<&'b str>,
     /// The name of the member that contains the ID.
     pub(crate) id_key: &'static str,
@@ -84,7 +84,7 @@ pub(crate) struct Call<'b> {
     pub(crate) identified: &'b Value,
     /// The tool name.
     pub(crate) name: Option<&'b str>,
-    /// Its arguments: text in some formats, an object in others.
+    /// The call's arguments: text in some formats, an object in others.
     pub(crate) arguments: Option<&'b Value>,
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 
-/// Returns the elements of a list; an empty slice for any other value.
+/// Returns the elements in a list; an empty slice for any other value.
 pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)

@@ -25,7 +25,7 @@ use place::Difference;
 pub(crate) use place::difference;
 pub(crate) use settings::cache_settings;
 
-/// The members of all formats, in the order in which servers read them.
+/// The members in all formats, in the order in which servers read them.
 const ORDER: [&str; 11] = [
     "tools",
     "tool_config",
@@ -40,7 +40,7 @@ const ORDER: [&str; 11] = [
     "prompt",
 ];
 
-/// A part of a prefix: a member, or an element of one.
+/// A part of a prefix: a member, or one element of a member.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part<'v> {
     pub(crate) member: &'static str,
@@ -179,8 +179,8 @@ fn outcome(body: &Body) -> Severity {
     }
 }
 
-/// A [`Question`]: whether one body is a prefix of another. It contains the members of both bodies
-/// that belong to the prefix.
+/// The [`Question`] of whether one body is a prefix of another. It contains the members of both
+/// bodies that belong to the prefix.
 #[derive(PartialEq, Eq, Hash)]
 struct IsBeginning {
     earlier: Vec<(Box<str>, Sameness)>,
@@ -256,7 +256,7 @@ fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     prompt(earlier) == prompt(later)
 }
 
-/// Creates a problem that concerns two requests of the same conversation.
+/// Creates a problem that concerns two requests in the same conversation.
 fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -> Problem {
     Problem {
         rule,

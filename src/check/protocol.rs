@@ -73,7 +73,7 @@ use super::found::{BodyRule, Found};
 use super::subject::Subject;
 use crate::diag::Rule;
 
-/// Declares the rule of a file:
+/// Declares the rule in a file:
 /// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`. The
 /// file's function `check` implements the rule. A rule that applies only to some wire formats lists
 /// them after the page: `of AnthropicMessages, OpenAiChat;`.
@@ -82,7 +82,7 @@ macro_rules! body_rule {
         $(of $($wire:ident),+;)?
         $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
     ) => {
-        /// The rule of this file.
+        /// The rule in this file.
         pub(super) static RULE: $crate::check::found::BodyRule = $crate::check::found::BodyRule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
                 .lowerable()
@@ -173,7 +173,7 @@ pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     found.len()
 }
 
-/// Returns `true` if the rule with an index finds nothing in a body.
+/// Returns `true` if the rule with this index finds nothing in a body.
 pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
     let mut found = Found::new(ALL[rule]);
     ALL[rule].run(subject, &mut found);

@@ -3,7 +3,7 @@
 //! The bundled schemas are compiled together with the program. A repository's schemas are compiled
 //! when a format is first used, once for each set of extensions. If a schema has alternatives, a
 //! violation is explained by the alternative that the discriminator selects. The discriminator is a
-//! member of the value; `x-reqc-discriminator` in the schema gives its name.
+//! member of the value; `x-reqc-discriminator` in the schema specifies its name.
 
 mod bundled;
 mod node;
@@ -92,7 +92,8 @@ const EXTENSIONS: &str = ".extensions";
 /// The maximum size of a repository's schema file, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// A [`Question`]: the schemas of a wire format, extended with the entries under given names.
+/// The [`Question`] of which schemas a wire format has, extended with the entries under given
+/// names.
 #[derive(PartialEq, Eq, Hash)]
 struct DocumentsOf {
     schemas: Identity,
@@ -316,7 +317,7 @@ impl AgentSchemas {
             .map(Document::value)
     }
 
-    /// Returns the problems in a body, in schema order. An unusable schema is a problem of every
+    /// Returns the problems in a body, in schema order. An unusable schema is a problem in every
     /// body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems

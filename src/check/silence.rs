@@ -30,7 +30,7 @@ impl Question for RouteOf {
     type Answer = Arc<Known>;
 }
 
-/// The remembered results of the rules of one route.
+/// The remembered results of the rules for one route.
 #[derive(Debug)]
 pub(super) struct Known {
     route: Identity,
@@ -40,12 +40,12 @@ pub(super) struct Known {
 /// The members that rules read, as learned so far.
 #[derive(Debug)]
 struct Learned {
-    /// For each rule, the members that it has ever read.
+    /// For each rule, the members that the rule has ever read.
     looks_at: Vec<BTreeSet<Arc<str>>>,
     groups: Arc<[Group]>,
 }
 
-/// A [`Question`]: whether rules find nothing, given these members. Only positive results are
+/// The [`Question`] of whether rules find nothing, given these members. Only positive results are
 /// cached.
 #[derive(PartialEq, Eq, Hash)]
 struct AreSilent {

@@ -1,4 +1,4 @@
-//! A request body in the form that rules read, however it was made.
+//! A request body in the form that rules read, however it was built.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns the subject for a body with other members and the same destination.
+    /// Returns the subject for a body with different members and the same destination.
     pub(crate) fn with_members<'o>(
         &'o self,
         members: impl Iterator<Item = (&'o str, &'o Value)>,
@@ -130,9 +130,8 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns the level of a violation of a server's rules: an error if the body goes to this
-    /// server, a warning if it goes to a gateway that may pass it on to the server, and otherwise
-    /// `None`.
+    /// Returns the level for violating a server's rules: an error if the body goes to this server,
+    /// a warning if it goes to a gateway that may pass it on to the server, and otherwise `None`.
     pub(crate) fn level_of(&self, server: Server) -> Option<Severity> {
         if self.server == server {
             return Some(Severity::Error);
@@ -221,7 +220,8 @@ impl<'b> Subject<'b> {
 mod tests {
     use super::*;
 
-    /// Returns the levels of Moonshot's rules for a subject, and for one with other members.
+    /// Returns the levels of Moonshot's rules for a subject, and for a subject with different
+    /// members.
     fn levels(server: Server, model: &str) -> [Option<Severity>; 2] {
         let (headers, facts) = (ApiHeaders::default(), ModelFacts::default());
         let destination = Destination {

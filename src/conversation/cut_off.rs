@@ -10,7 +10,7 @@ pub enum CutOff {
     Broken,
     /// The model or a provider filter refused to answer.
     Refused,
-    /// The limit of output tokens or the context limit was reached.
+    /// The output-token limit or the context limit was reached.
     MaxTokens,
     /// The provider paused its turn and did not continue it.
     Paused,

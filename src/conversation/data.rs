@@ -1,5 +1,5 @@
-//! The variable `ctx` of templates as plain data. The documentation describes it in the table
-//! “Template data”.
+//! The template variable `ctx` as plain data. The documentation describes it in the table “Template
+//! data”.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(crate) const CTX_MEMBERS: &[&str] = &[
     "system_prompt",
 ];
 
-/// The members of each kind of object in the template data of a conversation. A test compares this
-/// table with the data.
+/// The members of each kind of object in a conversation's template data. A test compares this table
+/// with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
@@ -88,7 +88,7 @@ pub(crate) const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
 /// The lists in [`TEMPLATE_DATA`] that are omitted if they are empty.
 pub(crate) const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
 
-/// Returns the members of this kind of object in [`TEMPLATE_DATA`]; empty for an unknown kind.
+/// Returns the members of the given kind of object in [`TEMPLATE_DATA`]; empty for an unknown kind.
 pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
     TEMPLATE_DATA
         .into_iter()
@@ -295,8 +295,8 @@ fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) ->
                 ("media_type", D::text(&audio.media_type)),
             ]
         }
-        // Only a conversation whose content was never loaded contains such a block: requests of the
-        // runtime contain the content itself.
+        // Only a conversation whose content was never loaded contains a stored block, because the
+        // runtime's requests contain the content itself.
         Block::Stored(it) => {
             vec![kind("text"), ("text", D::text(&it.reference))]
         }
@@ -336,7 +336,7 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A string in a conversation, and the position of a value of the template data relative to it.
+/// A string in a conversation, and the position, relative to it, of a value in the template data.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
@@ -354,8 +354,8 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// Returns the text in a message from which a value in the template data is made, or the text
-/// closest to it; `None` if the history has no such message.
+/// Returns the text in a message that a value in the template data comes from, or the text closest
+/// to it; `None` if the history has no such message.
 pub(crate) fn anchor<'c>(
     history: &'c [Message],
     message: usize,
@@ -421,7 +421,7 @@ pub(crate) fn anchor<'c>(
     }
 }
 
-/// Returns the name of the tool called by the call with this ID.
+/// Returns the tool name in the call with this ID.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
     history
         .iter()
@@ -441,7 +441,7 @@ fn image_anchor<'c>(image: &'c Image, path: &[&str]) -> Anchor<'c> {
 }
 
 impl Block {
-    /// Returns the text that identifies the block. Every block of the same kind has one.
+    /// Returns the text that identifies the block. Which text this is depends on the kind of block.
     fn anchor_text(&self) -> &str {
         match self {
             Block::Text(text) | Block::Thinking { text, .. } => text,

@@ -42,9 +42,9 @@ pub struct Log {
     header: Header,
     lines: Vec<Line>,
     history: Vec<Message>,
-    /// The reasons why answers of the history are incomplete, by message index.
+    /// The reasons why answers in the history are incomplete, by message index.
     cut_off: BTreeMap<usize, CutOff>,
-    /// The typed items of the history, by message index.
+    /// The typed items in the history, by message index.
     items: BTreeMap<usize, Item>,
     /// If the last message consists of results that arrived one by one, the positions of the calls
     /// that they answer, by ID.
@@ -82,8 +82,8 @@ pub struct Instructions {
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
     /// In the first instructions of a log: the number of messages exchanged before them, under
-    /// other instructions. Ignored in later instructions, which renew the session, so all messages
-    /// before them were exchanged under others.
+    /// different instructions. Ignored in later instructions, which renew the session, so all
+    /// messages before them were exchanged under earlier ones.
     pub bound_from: usize,
 }
 
@@ -107,7 +107,7 @@ pub struct Summary {
     pub messages: usize,
     /// The exact text that the model sees, as a user message.
     pub text: Arc<str>,
-    /// The agent that wrote the summary, if one did.
+    /// The agent that wrote the summary, if an agent wrote it.
     pub agent: Option<Arc<str>>,
     /// The tokens used for writing the summary. They are added to the session's usage, like those
     /// of an answer.
@@ -125,7 +125,7 @@ impl Summary {
     }
 
     /// Returns the message that contains the summary in a history. It has the user's role, because
-    /// a model's text about tool results must not be mistaken for text of the host program.
+    /// a model's text about tool results must not be mistaken for text from the host program.
     fn to_message(&self) -> Message {
         Message {
             role: Role::User,
@@ -197,7 +197,7 @@ pub struct Loaded {
     pub tail_bytes: usize,
 }
 
-/// The reason bytes are not a log.
+/// The reason why bytes are not a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogError {
     /// The line, counted from 1.
@@ -313,7 +313,7 @@ fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
 }
 
 impl Log {
-    /// Creates the log of a new session of an agent.
+    /// Creates the log for an agent's new session.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
         Log::with_header(Header {
             agent: agent.into(),
@@ -555,7 +555,7 @@ impl Log {
         &self.history
     }
 
-    /// Returns the typed items of the history, in order.
+    /// Returns the typed items in the history, in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.values()
     }
@@ -659,8 +659,8 @@ impl Log {
                 == Some(0)
     }
 
-    /// Returns why the last answer is incomplete; `None` if it is complete, or if the history does
-    /// not end with an answer. Items are ignored.
+    /// Returns the reason why the last answer is incomplete; `None` if it is complete, or if the
+    /// history does not end with an answer. Items are ignored.
     pub fn cut_off(&self) -> Option<CutOff> {
         let last = self
             .history
@@ -669,8 +669,7 @@ impl Log {
         self.cut_off.get(&last).copied()
     }
 
-    /// Returns the calls ([`Block::ToolUse`]) that have no result, in the answer that ends the
-    /// history.
+    /// Returns the calls without results ([`Block::ToolUse`]) in the answer that ends the history.
     pub fn open_calls(&self) -> Vec<&Block> {
         let (answer, results) = match self.history.as_slice() {
             [.., answer, results] if self.collecting.is_some() => {

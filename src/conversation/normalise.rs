@@ -18,8 +18,8 @@ use super::{Block, Message, Role};
 /// The requirements of a request's target. The default values are suitable for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
-    /// The client API of the request. Thinking from another origin is dropped; `None` accepts any
-    /// origin.
+    /// The client API of the request. Thinking from a different origin is dropped; `None` accepts
+    /// any origin.
     pub origin: Option<Arc<str>>,
     /// `true` if the API rejects thinking without a signature, so such thinking is dropped.
     pub needs_signature: bool,
@@ -74,7 +74,7 @@ pub enum NormalFormChange {
         /// The ID in the result.
         id: Arc<str>,
     },
-    /// A call with the ID of an earlier call. The call and its result get another ID.
+    /// A call with the ID of an earlier call. The call and its result get a new ID.
     RepeatedId {
         /// The message's index.
         message: usize,
@@ -86,7 +86,7 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A call to a tool whose name the target rejects. The call gets another name.
+    /// A call to a tool whose name the target rejects. The call gets a different name.
     RefusedName {
         /// The message's index.
         message: usize,
@@ -107,7 +107,7 @@ pub enum NormalFormChange {
         /// The ID in the result.
         id: Arc<str>,
     },
-    /// Thinking that another client API produced, which was dropped.
+    /// Thinking that a different client API produced, which was dropped.
     ForeignThinking {
         /// The message's index.
         message: usize,
@@ -117,8 +117,8 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A provider-specific block that is not sent back, because it belongs to another provider or
-    /// is only for the host. It was replaced with its text, if it has any.
+    /// A provider-specific block that is not sent back, because it belongs to a different provider
+    /// or is only for the host. It was replaced with its text, if it has any.
     OwnBlock {
         /// The message's index.
         message: usize,
@@ -254,18 +254,18 @@ impl NormalFormChange {
 /// A *turn* is a sequence of assistant messages. Its *round* extends to the next turn.
 ///
 /// * Calls without a result in their round are dropped. Unless
-///   [`NormalFormRules::drops_open_calls`] is set, those of the last message are kept. Results
+///   [`NormalFormRules::drops_open_calls`] is set, those in the last message are kept. Results
 ///   without a call and second results are dropped, too.
-/// * The results of a round form one message directly after the message that contains their calls.
-/// * A call with the ID of an earlier call gets another ID, and its result gets the same one. A
-///   call without an ID gets one.
-/// * A call to a tool whose name the target rejects gets another name, which is always the same for
-///   the same original name.
+/// * The results in a round form one message directly after the message that contains their calls.
+/// * A call with the ID of an earlier call gets a new ID, and its result gets the same one. A call
+///   without an ID gets one.
+/// * A call to a tool whose name the target rejects gets a different name, which is always the same
+///   for the same original name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns that contain only thinking are dropped. Messages without content (no block, or only
 ///   blank text) are dropped too.
-/// * Thinking that the target does not accept is dropped. Blocks from another provider are dropped,
-///   or replaced with their text.
+/// * Thinking that the target does not accept is dropped. Blocks from a different provider are
+///   dropped, or replaced with their text.
 /// * If a target is given, provider-specific calls and results are dropped unless they form a pair.
 pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     let mut form = NormalForm {
@@ -361,7 +361,7 @@ impl NormalForm {
     }
 }
 
-/// Drops the thinking of a turn that contains nothing else. If the API requires it, also drops
+/// Drops the thinking in a turn that contains nothing else. If the API requires it, also drops
 /// thinking at the end of a turn.
 fn drop_last_thoughts(
     turn: &mut [(usize, Message)],

@@ -1,6 +1,6 @@
-//! The numbers of tokens that providers report.
+//! Token counts that providers report.
 
-/// The numbers of tokens used by one answer or a whole session.
+/// The token counts for one answer or a whole session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Input tokens, including cached ones.

@@ -11,11 +11,12 @@ use std::fmt;
 pub enum Rank {
     /// A recorded request that the provider actually answered.
     Recorded,
-    /// A publication of the provider: a page, a specification, an SDK, or the server's source code.
+    /// A publication by the provider: a page, a specification, an SDK, or the server's source code.
     Provider,
     /// A third party's report: an issue, a pull request, or a forum.
     Thread,
-    /// Anything else, such as a page or the code of another project. It counts as much as a thread.
+    /// Anything else, such as a web page or a different project's code. It counts as much as a
+    /// thread.
     Other,
 }
 
@@ -23,7 +24,7 @@ impl Rank {
     /// All ranks, strongest first.
     pub const ALL: [Rank; 4] = [Rank::Recorded, Rank::Provider, Rank::Thread, Rank::Other];
 
-    /// Returns the word used in pages and documents.
+    /// Returns the rank's name in pages and documents.
     pub fn name(self) -> &'static str {
         match self {
             Rank::Recorded => "recorded",
@@ -147,7 +148,7 @@ const PROVIDER_DOMAINS: [&str; 37] = [
     "minimax.io",
 ];
 
-/// First labels of host names whose pages are written by users, no matter who owns the domain.
+/// The first labels of forums' host names. Users write these pages, no matter who owns the domain.
 const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
 /// GitHub owners that publish a provider's SDK, specification, or server, or a project that a rule
@@ -180,7 +181,7 @@ const PROVIDER_OWNERS: [&str; 25] = [
     "aws",
 ];
 
-/// Packages published by a provider, as `type/name` of a package URL.
+/// Packages published by a provider, each as the `type/name` part of its package URL.
 const PROVIDER_PACKAGES: [&str; 13] = [
     "npm/@anthropic-ai/sdk",
     "npm/@google/genai",
@@ -220,7 +221,7 @@ pub fn rank(address: &str) -> Rank {
     }
 }
 
-/// Returns `true` for the address of an issue, a pull request, a discussion, or a page of a forum.
+/// Returns `true` for the address of an issue, a pull request, a discussion, or a forum page.
 fn is_thread(address: &str) -> bool {
     match address.split_once("://") {
         Some((_, rest)) => {
@@ -235,7 +236,7 @@ fn is_thread(address: &str) -> bool {
     }
 }
 
-/// Returns `true` if a package URL (without its scheme) names a provider's package.
+/// Returns `true` if a package URL (without its scheme) refers to a provider's package.
 fn is_of_provider(package: &str) -> bool {
     let end = package.find(['@', '#', '?']).filter(|at| *at > 0);
     let scoped = package.find("/@").map(|at| at + 2);
@@ -276,7 +277,7 @@ fn is_page_of_provider(rest: &str) -> bool {
             .any(|domain| is_within(host, domain))
 }
 
-/// Returns `true` if the host is the domain or a subdomain of it.
+/// Returns `true` if the host is the domain or one of its subdomains.
 fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain)
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -4,11 +4,11 @@ use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// A replacement of a part of a source file.
+/// A replacement for a part of a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The location of the text that is removed; an empty span for an insertion.
+    /// The location of the text to replace; an empty span for an insertion.
     pub span: Span,
     /// The new text.
     pub text: String,
@@ -35,8 +35,8 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the edit that fixes the finding. For a misspelled name, the edit writes the name
-    /// that the help suggests. Only another run shows whether the result is correct.
+    /// Returns the edit that fixes the finding. A misspelled name is replaced with the name that
+    /// the help suggests. Only another run can show whether the result is correct.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
         // Bundled files cannot be edited. If the source is only a part of a file, the file's other

@@ -28,7 +28,7 @@ pub fn blank_trailing_commas(text: String) -> String {
 }
 
 /// Returns the offset of a trailing comma in the text before a closing bracket: a comma at the end
-/// that follows a value.
+/// of the text that follows a value.
 fn trailing_comma(before: &[u8]) -> Option<usize> {
     let comma = last(before).filter(|&at| before[at] == b',')?;
     let value = last(&before[..comma])?;

@@ -20,8 +20,8 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     map
 }
 
-/// Returns the length of the escape at the start of a string, and that of the character that it
-/// encodes, both in bytes.
+/// Returns the length of the escape at the start of a string, and the length of the character that
+/// it encodes, both in bytes.
 fn escape(text: &str) -> (usize, usize) {
     match (text.as_bytes().get(1), unit(0, text)) {
         (Some(b'u'), Some(0xD800..=0xDFFF)) => (12.min(text.len()), 4),

@@ -13,9 +13,9 @@ pub struct Endpoint {
     pub host: String,
     /// The port, unless it is the default of the URL's scheme.
     pub port: Option<u16>,
-    /// The server of the host, if it is a public one.
+    /// The server at the host, if the host is public.
     pub server: Option<Server>,
-    /// `true` if a known operator runs the host, and passes requests on.
+    /// `true` if a known operator runs the host and forwards requests.
     pub(crate) is_at_operator: bool,
     /// The model, if the path contains it.
     pub model: Option<String>,
@@ -24,8 +24,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Returns the server that answers: a public host's server, or [`Server::Unknown`] for an
     /// unknown host. At an unknown host, an OpenAI model does not mean that OpenAI answers, because
-    /// gateways add fields (`LiteLLM`: `fallbacks`), and local servers accept any model's name.
-    /// Returns `None` if only the body can identify the server.
+    /// gateways add fields (such as `LiteLLM`'s `fallbacks`), and local servers accept any model's
+    /// name. Returns `None` if only the body can identify the server.
     pub fn likely_server(&self) -> Option<Server> {
         let is_unknown_host = !self.host.is_empty() && !self.is_at_operator;
         self.server.or(match self.wire {
@@ -45,7 +45,7 @@ impl Endpoint {
     }
 }
 
-/// A URL, by the kind of endpoint that it leads to.
+/// A URL, classified by the kind of endpoint that it points to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Address {
     /// An endpoint of a wire format.
@@ -54,15 +54,15 @@ pub(super) enum Address {
     Unsupported(Unsupported),
     /// An endpoint for other requests, such as embeddings or files.
     Other,
-    /// Bedrock's endpoint of a model other than Claude. The path contains the model, and the maker
-    /// of the model defines the format.
+    /// Bedrock's endpoint for a model other than Claude. The path contains the model, and the
+    /// model's maker defines the format.
     Invoke,
     /// No URL, or an unknown one.
     #[default]
     Unknown,
 }
 
-/// Path suffixes of other endpoints on the same servers.
+/// Path suffixes of endpoints for other requests on the same servers.
 const OTHERS: [&str; 17] = [
     "/completions",
     "/embeddings",
@@ -83,8 +83,8 @@ const OTHERS: [&str; 17] = [
     "/models",
 ];
 
-/// Path endings below an endpoint that accept bodies in the endpoint's format. They count tokens,
-/// compact a conversation, or answer many requests (Anthropic's batches).
+/// Path endings below an endpoint that accept bodies in the endpoint's format. These endpoints
+/// count tokens, compact a conversation, or answer many requests (Anthropic's batches).
 const BELOW: [(&str, &str); 4] = [
     ("/messages", "/count_tokens"),
     ("/messages", "/batches"),
@@ -179,7 +179,7 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     is_claude.then_some(Server::Bedrock)
 }
 
-/// Returns the model that a path of Bedrock invokes, by its identifier or its ARN.
+/// Returns the model that a Bedrock path invokes, by its identifier or its ARN.
 fn invoked<'p>(host: &str, path: &'p str) -> Option<&'p str> {
     let is_amazon = host.is_empty() || host.ends_with(".amazonaws.com");
     let (_, rest) = path.split_once("/model/").filter(|_| is_amazon)?;

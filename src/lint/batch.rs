@@ -34,7 +34,7 @@ pub(crate) enum Form {
     Record,
 }
 
-/// The batch service that accepts a line, if the line shows it.
+/// The batch service that accepts a line, if the line identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     OpenAi,
@@ -57,7 +57,7 @@ enum Held {
     Nothing,
     /// The request has the name that another service uses.
     Misnamed(&'static str),
-    /// The members of the request are in the same object as the ID.
+    /// The request's members are in the same object as the ID.
     Beside,
 }
 
@@ -67,8 +67,8 @@ pub(crate) struct Envelope {
     /// The location of the line in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
-    /// `true` if this is a line of a batch regardless of the other lines. Otherwise, it may be a
-    /// line of a log, because logs also have methods and addresses.
+    /// `true` if this is certainly a batch line, regardless of the other lines. Otherwise, it may
+    /// be a log line, because logs also have methods and addresses.
     pub(crate) is_certain: bool,
     id: Option<Value>,
     /// A key that is probably a misspelled ID key.
@@ -142,15 +142,15 @@ impl Form {
     }
 }
 
-/// The members of logs and of result lines that request lines do not have.
+/// Members that logs and result lines have and request lines do not.
 const RESULTS: [&str; 4] = ["response", "result", "error", "status"];
 
 fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Returns the form of a line that consists of an ID and a request under another service's name,
-/// and that name.
+/// Returns the form of a line that consists of an ID and a request under the name that a different
+/// service uses, together with that name.
 fn misnamed(members: &Map<String, Value>) -> Option<(Form, &'static str)> {
     let (id, name, form) = [
         ("custom_id", "request", Form::Plain),
@@ -206,8 +206,8 @@ impl Envelope {
         })
     }
 
-    /// Returns `true` if the line has no body to check: it has none, or one of an unknown wire
-    /// format.
+    /// Returns `true` if the line has no body to check, because its body is missing or has an
+    /// unknown wire format.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
     }
@@ -218,7 +218,7 @@ impl Envelope {
         self.form == Form::Record
     }
 
-    /// Returns the service that accepts the line; `named` is the server that the user named.
+    /// Returns the service that accepts the line; `named` is the server that the user specified.
     fn service(&self, named: Option<Server>) -> Service {
         let is_openai =
             named == Some(Server::OpenAi) || self.model.as_deref().is_some_and(is_openai_model);

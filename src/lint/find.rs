@@ -14,7 +14,7 @@ use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat, WrongPath};
 
-/// A request body, and the facts that the text around it shows.
+/// A request body, and the facts known from the text around it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoundBody {
@@ -23,28 +23,28 @@ pub struct FoundBody {
     /// The string that contains the body, as a pointer into the document; `None` if the body is not
     /// in a string. HAR files and logs contain bodies as text.
     pub string: Option<Pointer>,
-    /// The location of the body in that string or in the document.
+    /// The location of the body, in the string that contains it or in the document.
     pub at: Pointer,
     /// The endpoint that the body was sent to, if known.
     pub endpoint: Option<Endpoint>,
-    /// The headers that the body was sent with, as far as they are known.
+    /// The headers that the body was sent with, if known.
     pub headers: ApiHeaders,
-    /// The place that names the model.
+    /// The place where the model is specified.
     pub model_at: ModelAt,
-    /// The members that are elsewhere in a log record.
+    /// The body's members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
-    /// The mistake in the request URL.
+    /// The mistake in the request URL, if any.
     pub(crate) wrong_url: Option<WrongUrl>,
 }
 
-/// The place that names the model of a request.
+/// The place where a request's model is specified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelAt {
     /// The body, or the URL of its endpoint.
     Request,
     /// The job that runs a batch, as in Mistral's batches.
     BatchJob,
-    /// The path of Bedrock, which serves models of several formats.
+    /// The path of a Bedrock request. Bedrock serves models with several formats.
     InvokedPath,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct WrongUrl {
     pub(crate) path: WrongPath,
     /// The string that contains the URL's object, as in [`FoundBody::string`].
     pub(crate) string: Option<Pointer>,
-    /// The location of the URL in that string or in the document.
+    /// The location of the URL, in the string that contains it or in the document.
     pub(crate) at: Pointer,
 }
 
@@ -69,13 +69,13 @@ pub struct Harvest {
     pub passed_over: usize,
     /// The strings that contain invalid JSON in place of a body.
     pub(crate) broken: Vec<(Pointer, JsonError)>,
-    /// The format of a request in a capture that is passed over because it is not checked.
+    /// The format of a captured request that is skipped because its format is not checked.
     pub(crate) passed_format: Option<Unsupported>,
     /// The values that are not bodies and contain none, each with its string and its location.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer, Stranger)>,
-    /// The requests of formats that are not checked, each with its string and its location.
+    /// The requests in formats that are not checked, each with its string and its location.
     pub(crate) unsupported: Vec<(Option<Pointer>, Pointer, Unsupported)>,
-    /// The lines of a batch, in order.
+    /// The lines in a batch, in order.
     pub(crate) envelopes: Vec<Envelope>,
 }
 
@@ -102,13 +102,13 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// The position of a value, and the facts that the objects around it show.
+/// The position of a value, and the facts known from the objects around it.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
     string: Option<Pointer>,
     address: Address,
-    /// `true` if one of these objects contains a URL.
+    /// `true` if one of the surrounding objects contains a URL.
     has_url: bool,
     wrong_url: Option<WrongUrl>,
     headers: ApiHeaders,
@@ -133,8 +133,8 @@ enum Within {
 
 impl Here {
     /// Returns `true` if the value is the body of a request to a known endpoint. Such a body is
-    /// accepted even without its characteristic members. Lines of a batch and captures are decided
-    /// by other checks.
+    /// accepted even without its characteristic members. Other checks handle batch lines and
+    /// captures.
     fn is_sent_to_model(&self) -> bool {
         self.within == Within::Wrapper
             && matches!(self.address, Address::Known(_))
@@ -154,10 +154,10 @@ impl Here {
 /// The maximum number of wrappers around a body.
 const DEEPEST: usize = 8;
 
-/// The members of batches that contain requests: Anthropic's and Gemini's, and xAI's.
+/// The members in batches that contain requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
-/// The places of the requests in a batch that Gemini receives in one request.
+/// The locations of the requests in a batch that is sent to Gemini as one request.
 const INLINE: [&str; 2] = [
     "/inputConfig/requests/requests",
     "/input_config/requests/requests",
@@ -238,7 +238,7 @@ impl Finder {
             return self.capture(&mut members, &here);
         }
         if let Some(list) = RequestList::of(&mut members) {
-            // Each request of a batch has a URL of its own, except in Anthropic's and Gemini's.
+            // Each request in a batch has its own URL, except in Anthropic's and Gemini's batches.
             let address = match &here.address {
                 Address::Known(endpoint) if here.is_captured => Address::Known(endpoint.clone()),
                 _ => Address::Unknown,
@@ -328,8 +328,8 @@ impl Finder {
         is_empty
     }
 
-    /// Returns `true` if a value has a characteristic member of the given format or, without one,
-    /// of any format.
+    /// Returns `true` if a value has a characteristic member of the given format or, if none is
+    /// given, of any format.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
         if self.wire.is_none() && Unsupported::by_shape(members).is_some() {
             return true;
@@ -411,7 +411,7 @@ impl Finder {
             }
             Address::Unknown | Address::Invoke | Address::Unsupported(_) => None,
         };
-        // On other servers, the path of an endpoint may belong to another API.
+        // On other servers, the path of an endpoint may belong to a different API.
         if here.is_captured
             && endpoint.as_ref().is_some_and(|endpoint| {
                 endpoint.server.is_none() && !starts(endpoint.wire, &members)
@@ -451,8 +451,8 @@ impl Finder {
     }
 }
 
-/// Returns `true` if the `input` of an object belongs to a log record, which has its own type or
-/// the output next to it. The only requests with a type are those to the Responses API over a
+/// Returns `true` if an object's `input` belongs to a log record, which has its own type or has the
+/// output next to the `input`. The only requests with a type are those to the Responses API over a
 /// WebSocket.
 fn is_logged_input(members: &Map<String, Value>) -> bool {
     let has_type = members
@@ -486,7 +486,7 @@ fn is_capture(members: &Map<String, Value>) -> bool {
         .is_some_and(Value::is_array)
 }
 
-/// Returns the `Here` of the body inside an object.
+/// Returns the position of the body inside an object, and the facts known about the body.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let named = ["url", "path", "endpoint", "uri", "URL"]
         .into_iter()
@@ -509,7 +509,7 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
         has_url: here.has_url || url.is_some(),
         wrong_url: wrong_url.or_else(|| here.wrong_url.clone()),
         within: Within::Wrapper,
-        // A line of Anthropic's batches wraps the body, with its model, as `params`.
+        // A line in Anthropic's batches wraps the body, with its model, as `params`.
         is_of_batch: here.is_of_batch
             || members.contains_key("custom_id") && members.contains_key("body"),
         address,

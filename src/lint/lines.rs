@@ -1,10 +1,10 @@
-//! Reads a file line by line or as a whole: a file of JSON Lines may be too large for memory.
+//! Reads a file line by line or as a whole. A JSON Lines file may be too large for memory.
 
 use std::io::{BufRead, BufReader, Error, Read};
 
 use crate::world::MAX_FILE_BYTES;
 
-/// The maximum size of a file of JSON Lines, in bytes.
+/// The maximum size of a JSON Lines file, in bytes.
 const MOST: u64 = 64 << 30;
 
 /// A line of a file.
@@ -24,8 +24,8 @@ pub(crate) enum Input<R> {
     Lines(Lines<R>),
 }
 
-/// The reason reading a file of bodies stops. Its message continues a sentence after the file's
-/// name.
+/// The reason why reading a file of bodies stops. Its message continues a sentence that begins with
+/// the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InputError {
@@ -68,7 +68,7 @@ impl std::fmt::Display for InputError {
     }
 }
 
-/// The lines of a file that are not blank.
+/// The lines in a file that are not blank.
 pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     read: u64,
@@ -122,7 +122,7 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
 }
 
 /// Returns `true` if a line begins an object. If two consecutive lines both begin an object, they
-/// are separate documents, unless the first ends so that the second can continue it.
+/// are separate documents, unless the first line is still open at its end.
 fn begins(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
 }
@@ -131,10 +131,10 @@ fn is_whole(line: &[u8]) -> bool {
     is_json(line.strip_prefix(BOM).unwrap_or(line))
 }
 
-/// The maximum number of text lines that are skipped to find a line of a log with a document.
+/// The maximum number of text lines that are skipped to find a log line with a document.
 const MOST_AHEAD: usize = 200;
 
-/// The content of a line of JSON Lines or of a log.
+/// The content of a line in a JSON Lines file or a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A document, even if it is broken.

@@ -13,7 +13,7 @@ pub(super) const PROXIED: &str = "proxy_server_request";
 /// The members with the settings of a request.
 const SETTINGS: [&str; 2] = ["model_parameters", "optional_params"];
 
-/// The members of a record that belong to the request.
+/// The members in a record that belong to the request.
 const OF_REQUEST: [&str; 4] = ["model", "messages", "input", "tools"];
 
 /// Members that only a log has.
@@ -29,7 +29,7 @@ const OF_LOG: [&str; 6] = [
 /// The settings of a record, which are members of the body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
-    /// The member of the record that contains them.
+    /// The member of the record that contains the settings.
     member: &'static str,
     names: Vec<String>,
 }
@@ -74,14 +74,14 @@ pub(super) fn is_record(members: &Map<String, Value>) -> bool {
     has_history && has_settings && is_logged && proxied(members).is_none()
 }
 
-/// The request of a record.
+/// The request in a record.
 pub(super) struct Recorded {
     pub(super) body: Map<String, Value>,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) settings: Option<Settings>,
 }
 
-/// Returns the request of a record: its members, and the settings next to them.
+/// Returns the request in a record: its members, and the settings next to them.
 pub(super) fn request(mut members: Map<String, Value>) -> Recorded {
     let endpoint = members
         .get("call_type")
@@ -111,8 +111,8 @@ pub(super) fn request(mut members: Map<String, Value>) -> Recorded {
     }
 }
 
-/// Returns the endpoint of a kind of call: a function of `LiteLLM`, with or without `a` for the
-/// asynchronous one.
+/// Returns the endpoint for a kind of call, which is the name of a `LiteLLM` function, with the
+/// prefix `a` if it is asynchronous.
 fn endpoint(call: &str) -> Option<Endpoint> {
     let wire = match call {
         "completion" | "acompletion" => WireFormat::OpenAiChat,

@@ -18,7 +18,7 @@ use WireFormat::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unrecognised {
-    /// The value is not a body of any known format.
+    /// The value is not a body in any known format.
     NoBody,
     /// These formats fit equally well.
     Ambiguous(Vec<WireFormat>),
@@ -53,7 +53,8 @@ impl std::fmt::Display for Unrecognised {
 
 impl std::error::Error for Unrecognised {}
 
-/// Returns the characteristic members of a format: each of its bodies has at least one of them.
+/// Returns the characteristic members of a format. Each body in the format has at least one of
+/// them.
 pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
     wire.facts().begins_with
 }
@@ -121,8 +122,8 @@ pub(crate) fn recognise_among(
     }
 }
 
-/// Returns the formats whose characteristic members a body has, each with the weight of its
-/// evidence.
+/// Returns the formats whose characteristic members a body has, each with the weight of the
+/// evidence for it.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
     if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];
@@ -153,7 +154,7 @@ fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
         .any(|name| body.contains_key(*name))
 }
 
-/// Evidence: the formats that have a feature, and its weight.
+/// A piece of evidence: the formats that have a feature, and the feature's weight.
 type Evidence = (&'static [WireFormat], u32);
 
 fn counted(formats: &[WireFormat], evidence: &[Evidence]) -> Vec<(WireFormat, u32)> {
@@ -181,7 +182,7 @@ const NOT_ANTHROPIC: &[WireFormat] = &[OpenAiChat, MistralChat, OllamaChat];
 const OPENAI_LIKE: &[WireFormat] = &[OpenAiChat, MistralChat];
 const TAGGED: &[WireFormat] = &[OpenAiChat, OllamaChat, OllamaGenerate];
 
-/// The members of chat bodies that only some formats have.
+/// The members in chat bodies that only some formats have.
 const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
     (
         ANTHROPIC,
@@ -325,7 +326,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
 }
 
 /// Collects evidence from the members and blocks of a message. Each piece of this evidence has more
-/// weight than a member of the body.
+/// weight than a member of the body has.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -387,7 +388,7 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
     })
 }
 
-/// The prefixes of models that one provider serves in its own format.
+/// The name prefixes of models that one provider serves in its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
     (
@@ -413,7 +414,7 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
     ),
 ];
 
-/// The prefixes of models that anyone can run.
+/// The name prefixes of models that anyone can run.
 const OPEN: [&str; 9] = [
     "llama",
     "qwen",

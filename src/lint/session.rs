@@ -14,7 +14,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Returns the agent that wrote a document, or the file to which a line belongs.
+    /// Returns the agent that wrote a document or, for a line, the file to which the line belongs.
     pub(crate) fn of(document: &Value) -> Option<Agent> {
         match document {
             Value::Array(elements) => Agent::of_list(elements),
@@ -28,7 +28,8 @@ impl Agent {
         are_messages(elements).then_some(Agent::Messages)
     }
 
-    /// Returns the agent that wrote an object, or the file to which a line with it belongs.
+    /// Returns the agent that wrote an object or, if the object is a line, the file to which the
+    /// line belongs.
     pub(super) fn of_object(document: &Map<String, Value>) -> Option<Agent> {
         if document.contains_key("uuid")
             && document.contains_key("sessionId")

@@ -17,7 +17,7 @@ pub(crate) enum Stranger {
     Answer,
     /// An answer that rejects a request.
     Refusal,
-    /// A string with an object in it.
+    /// A string that contains an object.
     Encoded,
     /// Anything else.
     Unknown,
@@ -97,7 +97,7 @@ impl Stranger {
         }
     }
 
-    /// Returns `true` if it needs to be reported only once for a file.
+    /// Returns `true` if this kind needs to be reported only once per file.
     pub(crate) fn is_of_file(self) -> bool {
         matches!(self, Stranger::Session(_))
     }

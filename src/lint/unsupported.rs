@@ -1,5 +1,5 @@
 //! Request formats that are not checked. They are recognised so that they are not mistaken for
-//! others.
+//! supported ones.
 
 use serde_json::{Map, Value};
 
@@ -203,8 +203,7 @@ impl Unsupported {
 /// The members that only Cohere's bodies have.
 const COHERE: [&str; 3] = ["citation_options", "safety_mode", "strict_tools"];
 
-/// The members of the prompt formats on Bedrock: those of Llama, of Titan, and of older Claude
-/// models.
+/// The members in the prompt formats on Bedrock: those for Llama, Titan, and older Claude models.
 ///
 /// Source: <https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html>.
 const BEDROCK_PROMPT: [&str; 3] = [
@@ -213,7 +212,7 @@ const BEDROCK_PROMPT: [&str; 3] = [
     "max_tokens_to_sample",
 ];
 
-/// The members that bodies of Converse have, but chat formats do not. The model is in the address.
+/// The members that Converse bodies have and chat formats do not. The model is in the address.
 const CONVERSE: [&str; 5] = [
     "inferenceConfig",
     "additionalModelRequestFields",
@@ -222,8 +221,7 @@ const CONVERSE: [&str; 5] = [
     "modelId",
 ];
 
-/// The kinds of blocks of Converse. The name of a block's only member is its kind; there is no
-/// `type`.
+/// The kinds of Converse blocks. The name of a block's only member is its kind; there is no `type`.
 const BLOCKS: [&str; 11] = [
     "text",
     "image",
@@ -259,7 +257,7 @@ fn is_interaction(body: &Map<String, Value>) -> bool {
         "response_modalities",
         "agent_config",
     ];
-    // Azure's agents are named by an object.
+    // In Azure's format, an agent is an object.
     let has_agent = body.get("agent").is_some_and(Value::is_string);
     let is_own = has_agent || has_any(body, &OWN);
     is_own && body.contains_key("input") && !body.contains_key("contents")

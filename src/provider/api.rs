@@ -64,7 +64,7 @@ impl ClientApi {
         ClientApi::OllamaNative,
     ];
 
-    /// Returns the name that provider instances use.
+    /// Returns the name used in provider instances.
     pub fn name(self) -> &'static str {
         match self {
             ClientApi::Claude => "Claude",
@@ -136,7 +136,8 @@ impl ClientApi {
         }
     }
 
-    /// Returns the wire format of conversations. Some APIs have another endpoint for completions.
+    /// Returns the wire format of conversations. Some APIs have a different endpoint for
+    /// completions.
     pub fn chat_wire(self) -> WireFormat {
         self.wire("v1/chat/completions")
     }
@@ -239,7 +240,7 @@ impl ClientApi {
 }
 
 impl Server {
-    /// Returns the server that a client API is made for, regardless of its URL.
+    /// Returns the server that a client API is designed for, regardless of its URL.
     pub fn by_api(api: ClientApi) -> Server {
         match api {
             ClientApi::Claude => Server::Anthropic,

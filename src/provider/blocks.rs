@@ -1,4 +1,4 @@
-//! Error results for a provider's own kinds of calls, if the host cannot answer them.
+//! Error results for a provider's own kinds of calls that the host cannot answer.
 
 use serde_json::json;
 

@@ -118,8 +118,8 @@ pub(crate) trait Cacheable {
     /// Returns the number of breakpoints that the author set in the member with this name.
     fn authored(&self, name: &str) -> usize;
 
-    /// Adds a breakpoint and returns its position; `None` if the member cannot have it or already
-    /// has it.
+    /// Adds a breakpoint and returns its position; `None` if the member cannot have one or already
+    /// has one.
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
@@ -219,7 +219,7 @@ fn count(list: &Value) -> usize {
         .count()
 }
 
-/// Returns the elements of an array; an empty slice for other values.
+/// Returns the elements in an array; an empty slice for other values.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -284,7 +284,7 @@ fn block(at: usize, messages: &[Value]) -> Option<usize> {
     content(&messages[at]).iter().rposition(can_carry)
 }
 
-/// Returns the blocks of a message; an empty slice for a string.
+/// Returns the blocks in a message; an empty slice for a string.
 fn content(message: &Value) -> &[Value] {
     message.get("content").map_or(&[], elements)
 }

@@ -18,7 +18,7 @@ impl Capability {
         }
     }
 
-    /// Returns a plain word for the feature.
+    /// Returns the feature's name in plain words.
     pub fn name(self) -> &'static str {
         match self {
             Capability::Tools => "tools",

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::server::Site;
 use super::url::UrlParts;
 
-/// The version and the beta features that a request asks for, as far as its headers and its URL are
-/// known.
+/// The version and the beta features that a request asks for, if known from its headers and its
+/// URL.
 ///
 /// Anthropic has both in headers: <https://platform.claude.com/docs/en/api/versioning>,
 /// <https://platform.claude.com/docs/en/api/beta-headers>. OpenAI has beta features in a header.
@@ -18,7 +18,7 @@ pub struct ApiHeaders {
     pub version: Option<String>,
     /// The names in `anthropic-beta` and `openai-beta`; `None` if unknown.
     pub betas: Option<Vec<String>>,
-    /// The sites that the URL reveals, apart from the server.
+    /// The sites that the URL belongs to, in addition to the server.
     pub(crate) sites: Vec<Site>,
 }
 
@@ -48,7 +48,7 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns these headers and sites, or another source's if these are unknown.
+    /// Returns these headers and sites, or those from a different source if these are unknown.
     #[must_use]
     pub(crate) fn or(self, others: impl FnOnce() -> Option<ApiHeaders>) -> ApiHeaders {
         let others = others().unwrap_or_default();
@@ -72,7 +72,7 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns the names that families use for sites, in addition to those of servers.
+    /// Returns the site names that families use, in addition to server names.
     pub fn names_of_addresses() -> impl Iterator<Item = &'static str> {
         Site::names()
     }
@@ -95,7 +95,7 @@ impl ApiHeaders {
     /// Reads headers by name and value, ignoring the case of names. If a header occurs twice, the
     /// last value is used, but lists of beta features are joined. If the headers contain a version,
     /// they are considered complete, so without `anthropic-beta` they ask for no beta feature. Logs
-    /// that omit headers omit both.
+    /// that omit headers omit both the version and the beta features.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
         let mut read = ApiHeaders::default();
         for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! Provider instances: the check of their client APIs, their servers, and the origins that contexts
+//! Provider instances: checks of their client APIs, their servers, and the origins that contexts
 //! can name.
 
 use super::url::UrlParts;

@@ -117,10 +117,10 @@ const BEGINNINGS: [(Server, &[&str]); 9] = [
     (Server::MiniMax, &["minimax-"]),
 ];
 
-/// Model names without any of these prefixes.
+/// Model names that have none of the usual prefixes.
 const WHOLE: [(Server, &str); 1] = [(Server::Moonshot, "k3")];
 
-/// The accounts of vendors in the names that gateways and clouds use.
+/// Vendors' accounts in the model names that gateways and clouds use.
 const ACCOUNTS: [(Server, &[&str]); 4] = [
     (
         Server::Anthropic,
@@ -147,10 +147,10 @@ const ACCOUNTS: [(Server, &[&str]); 4] = [
     ),
 ];
 
-/// The prefixes of the Claude models whose versions are written with dots.
+/// The prefixes of Claude models whose versions are written with dots.
 const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
-/// Returns why a server does not serve a model.
+/// Returns the reason why a server does not serve a model.
 pub(crate) fn unserved(
     server: Server,
     model: &str,
@@ -230,7 +230,8 @@ fn served_spelling(server: Server, name: &str) -> String {
 /// The prefix of models that users train with OpenAI and Mistral; the base model follows it.
 const TRAINED: &str = "ft:";
 
-/// Returns `true` if users choose the last part of the name: models that they train, and endpoints.
+/// Returns `true` if users choose the last part of the name, as for models that they train and for
+/// endpoints.
 fn has_own_name(name: &str) -> bool {
     name.starts_with("tunedmodels/") || name.contains("/endpoints/")
 }
@@ -305,7 +306,7 @@ fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<Stri
     })
 }
 
-/// Returns the account of a vendor that was probably meant by a misspelled account. Both end with a
+/// Returns the vendor's account that a misspelled account probably stands for. Both end with a
 /// slash.
 fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::WireFormat;
 use crate::toml::{self, Kind, Table};
 
-/// The names of a setting, of another field, or of a value.
+/// The names for one setting, other field, or value.
 #[derive(Debug)]
 pub(crate) struct Synonyms {
     /// The names that APIs use.
@@ -21,7 +21,7 @@ pub(crate) struct Synonyms {
     pub(crate) otherwise: Option<String>,
 }
 
-/// The names of settings, of other fields, and of values.
+/// The names for settings, other fields, and values.
 #[derive(Debug)]
 struct Names {
     settings: Vec<Synonyms>,

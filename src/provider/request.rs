@@ -1,4 +1,4 @@
-//! The step that adds the model, and the parts of a request other than its body.
+//! The step that adds the model, and the other parts of a request besides its body.
 
 use std::fmt;
 
@@ -111,13 +111,13 @@ fn plain(name: &str, value: &str) -> Header {
     }
 }
 
-/// Returns `true` if data sent to the URL is not encrypted: it is a plain HTTP URL of another
+/// Returns `true` if data sent to the URL is not encrypted: it is a plain HTTP URL for a different
 /// machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// Returns `true` if a host name or address means this machine.
+/// Returns `true` if a host name or address refers to this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host

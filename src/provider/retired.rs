@@ -48,7 +48,7 @@ const fn until(
 }
 
 /// The retirements, as the vendors' pages announced them by 2026-07-18; those of Gemini 2.5, by
-/// 2026-11-10. The rule `provider/retired-model` names the pages.
+/// 2026-11-10. The rule `provider/retired-model` cites the pages.
 const RETIREMENTS: [Retirement; 38] = [
     until(
         "2024-11-06",

@@ -49,7 +49,7 @@ pub enum Server {
     Cerebras,
     /// `SiliconFlow`.
     SiliconFlow,
-    /// Volcengine Ark, also as `BytePlus` `ModelArk` (Doubao).
+    /// Volcengine Ark, also known as `BytePlus` `ModelArk` (Doubao).
     Volcengine,
     /// Tencent's Hunyuan.
     Hunyuan,
@@ -148,8 +148,8 @@ impl Server {
     }
 
     /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
-    /// fields, and their content is lost, or accept more fields than they document. Fireworks:
-    /// vercel/ai#18306, measured; web-infra-dev/midscene#1322.
+    /// fields, and their content is lost, or accept more fields than they document. Sources for
+    /// Fireworks: vercel/ai#18306, measured; web-infra-dev/midscene#1322.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
             Server::Anthropic
@@ -322,9 +322,9 @@ impl Server {
     }
 }
 
-/// A property of a URL in addition to the server: a host's operator that passes requests on to
-/// other operators' servers, an API version, or an endpoint that counts the tokens of a request.
-/// Families and extensions refer to a site by name, as they do to a server.
+/// A property of a URL in addition to the server: a host operator that forwards requests to other
+/// operators' servers, an API version, or an endpoint that counts the tokens of a request. Families
+/// and extensions refer to a site by name, as they do to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Site {
     Azure,
@@ -345,8 +345,8 @@ pub(crate) enum Site {
     GeminiV1,
     /// An endpoint that counts the tokens of the body itself.
     TokenCount,
-    /// Such an endpoint on Vertex AI. The model is in a different location than in requests for
-    /// answers.
+    /// An endpoint on Vertex AI that counts the tokens of the body itself. The model is in a
+    /// different location than in requests for answers.
     VertexTokenCount,
     /// An endpoint that counts the tokens of a request inside the body. The inner request is
     /// checked.
@@ -432,7 +432,8 @@ impl Site {
     }
 
     /// Returns `true` if the site rejects requests with unknown fields, even if its models' vendors
-    /// accept them. NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
+    /// accept them. Sources for NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652,
+    /// NVIDIA/garak#748.
     pub(crate) fn refuses_unknown_fields(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Misspelled names of models.
+//! Misspelled model names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::diag::is_misspelling;
 use crate::repo::{Family, ModelName, ModelPattern};
 
 /// Returns the known name that differs from `name` in the spelling of one word. Other versions of
-/// known models, and new words, are not misspellings.
+/// known models, and new words, do not count as misspellings.
 pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
     let unknown: Vec<&str> = words(name)
@@ -35,8 +35,8 @@ pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         .map(|(_, spelt)| spelt)
 }
 
-/// Returns the known name that consists of the same parts as `name`, with the version and the
-/// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`).
+/// Returns the known name that consists of the same parts as `name`, but has the version and the
+/// variant in the opposite order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`).
 /// Returns `None` for a name that already matches a pattern with a version.
 pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let arranged: Vec<Arranged> = [in_other_order(name), with_first_dash(name)]
@@ -62,7 +62,7 @@ pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> 
     known.map(|it| it.name)
 }
 
-/// Returns the known name that a name is probably a misspelling of.
+/// Returns the known name that a misspelled name probably stands for.
 #[cfg(feature = "cli")]
 pub(crate) fn known_name(name: &str, families: &[Arc<Family>]) -> Option<String> {
     misspelt(name, families).or_else(|| misplaced(name, families))
@@ -75,7 +75,7 @@ struct Arranged {
     word: String,
 }
 
-/// Exchanges the version of a name with the words before or after it.
+/// Swaps the version in a name with the words before or after it.
 fn in_other_order(name: &str) -> Option<Arranged> {
     let parts: Vec<&str> = name.split('-').collect();
     let (first, rest) = parts.split_first()?;
@@ -127,7 +127,7 @@ fn has_version(pattern: &ModelPattern) -> bool {
     pattern.text.value.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The maximum length of a part of a version, in bytes. Dates and months (`2512`) are longer.
+/// The maximum length, in bytes, of one part of a version. Dates and months (`2512`) are longer.
 const LONGEST_VERSION: usize = 3;
 
 fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
@@ -147,8 +147,9 @@ const ENDINGS: [&str; 6] = [
     "preview",
 ];
 
-/// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
-/// in a different order and a missing last letter count, because other short words may be new.
+/// Returns `true` if a word in a name is a misspelling of a known word. In short words, only
+/// letters in a different order and a missing last letter count, because other short words may be
+/// new.
 fn is_misspelt_word(word: &str, known: &str) -> bool {
     if word == known {
         return false;
@@ -167,10 +168,10 @@ fn sorted(word: &str) -> Vec<u8> {
     letters
 }
 
-/// The length of the shortest word whose spelling is judged.
+/// The length of the shortest word whose spelling is checked.
 const SHORTEST_WORD: usize = 3;
 
-/// Returns the words of a name or a pattern: the runs of letters that are long enough.
+/// Returns the words in a name or a pattern: the runs of letters that are long enough.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_ascii_alphabetic())
         .filter(|word| word.len() >= SHORTEST_WORD)

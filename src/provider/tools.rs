@@ -42,7 +42,7 @@ pub(crate) enum Tools<T> {
     None,
     /// All tools, in the shape of the wire format.
     All(T),
-    /// A name clash: this tool of the body has the same name as one of the request's tools.
+    /// A name clash: one of the body's tools has the same name as one of the request's tools.
     Twice {
         /// The location of the name, relative to the `tools` member.
         at: Pointer,
@@ -159,8 +159,8 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// Returns the location in the context from which a value in the tool definitions comes; `None` for
-/// values that the wire format adds. `own` is the number of the body's own tools, which come first.
+/// Returns the context location of a value in the tool definitions; `None` for values that the wire
+/// format adds. `own` is the number of the body's own tools, which come first.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

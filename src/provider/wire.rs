@@ -112,8 +112,8 @@ impl WireFormat {
         self.facts().binds_thinking
     }
 
-    /// Returns `true` if the format's requests are conversations. Other requests ask for code to
-    /// fill in, and the surrounding code may be empty.
+    /// Returns `true` if the format's requests are conversations. Other requests ask the model to
+    /// fill in code, and the surrounding code may be empty.
     pub(crate) fn is_chat(self) -> bool {
         self.facts().history.is_some()
     }

@@ -19,7 +19,7 @@ pub(crate) enum WrongPath {
         /// path may be valid.
         is_at_known_host: bool,
     },
-    /// The host has the endpoint, but at another path.
+    /// The host has the endpoint, but at a different path.
     Elsewhere {
         /// The wrong path.
         path: String,
@@ -81,8 +81,8 @@ const GEMINI: &str = "generativelanguage.googleapis.com";
 const GEMINI_VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
 const GEMINI_COLLECTIONS: [&str; 2] = ["models", "tunedModels"];
 
-/// Segments that occur only once in the path of an endpoint. Others may be names that users choose,
-/// such as those of projects.
+/// Segments that occur only once in the path of an endpoint. Other segments may be names that users
+/// choose, such as project names.
 const ONCE: [&str; 10] = [
     "api",
     "chat",
@@ -136,14 +136,14 @@ impl WrongPath {
         })
     }
 
-    /// Returns the path that the host has instead, if the mistake shows it.
+    /// Returns the correct path or, for repeated segments, only its end.
     pub(crate) fn right(&self) -> &str {
         match self {
             WrongPath::Twice { right, .. } | WrongPath::Elsewhere { right, .. } => right,
         }
     }
 
-    /// Returns the URL of the endpoint; `None` if the mistake shows only the end of its path.
+    /// Returns the URL of the endpoint; `None` if only the end of its path is known.
     pub(crate) fn right_url(&self) -> Option<String> {
         match self {
             WrongPath::Elsewhere { right, host, .. } => Some(format!("https://{host}{right}")),
@@ -196,8 +196,8 @@ impl WrongPath {
     }
 }
 
-/// Returns the endpoint path that was probably meant by another path at this host; `None` if the
-/// given path is correct, or does not resemble an endpoint.
+/// Returns the endpoint path that was probably meant by a different path at this host; `None` if
+/// the given path is correct, or does not resemble an endpoint.
 fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
     let (_, endpoints) = ENDPOINTS.iter().find(|(known, _)| *known == host)?;
     let path = format!("/{}", segments.join("/"));
@@ -239,7 +239,7 @@ fn gemini(segments: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the index and the length of the longest run of segments that is followed by itself.
+/// Returns the index and the length of the longest run of segments that is immediately repeated.
 fn repeated(segments: &[&str]) -> Option<(usize, usize)> {
     let longest = segments.len() / 2;
     let runs = (1..=longest).rev().flat_map(|length| {

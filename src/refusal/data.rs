@@ -1,4 +1,4 @@
-//! Reads the sentences of the dictionary from `refusals/`.
+//! Reads the dictionary's sentences from `refusals/`.
 
 use super::pattern::{self, Pattern, Plain};
 use crate::toml::{self, Kind, Table};
@@ -11,16 +11,16 @@ static FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refusals.deflate
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Provider {
-    /// The name of its file without the extension, for example `openai-chat`.
+    /// The name of the provider's file without the extension, for example `openai-chat`.
     pub id: String,
     /// The displayed name, for example `OpenAI (Chat Completions)`.
     pub name: String,
-    /// The words of the name that a string may use to refer to the provider, in lower case.
+    /// The words in the name that a string may use to refer to the provider, in lower case.
     words: Vec<String>,
     /// The hosts that use these sentences, or the addresses of their endpoints; empty for
     /// self-hosted software.
     pub hosts: Vec<String>,
-    /// Codes that only this provider's servers write, in lower case.
+    /// Codes that only this provider's servers use, in lower case.
     codes: Vec<String>,
     /// Words of the provider's envelopes that other servers rarely use, without spaces and quotes.
     marks: Vec<Plain>,
@@ -51,7 +51,7 @@ pub struct Refusal {
     pub meaning: String,
     /// The remedy, as a sentence.
     pub remedy: String,
-    /// The month in which it was first seen: `2025-03`.
+    /// The month in which the sentence was first seen, for example `2025-03`.
     pub seen: String,
     /// The addresses where the sentence was found.
     pub sources: Vec<String>,
@@ -73,15 +73,15 @@ impl Refusal {
         self.sentence.replace("{{", "{").replace("}}", "}")
     }
 
-    /// Returns `true` if the entry can apply to an HTTP status: an entry that has a status applies
-    /// only to that one.
+    /// Returns `true` if the entry can apply to an HTTP status: an entry with a status applies only
+    /// to that status.
     pub(super) fn is_for(&self, status: Option<u16>) -> bool {
         self.status.is_none() || self.status == status.map(i64::from)
     }
 }
 
 impl Reason {
-    /// Returns the code of the rule, or the name that the data uses.
+    /// Returns the code of the rule, or the reason's name in the data.
     pub fn name(&self) -> &str {
         match self {
             Reason::Rule(code) => code,
@@ -97,7 +97,7 @@ pub enum Unruled {
     Gap,
     /// The refusal is about keys or permissions.
     Auth,
-    /// The refusal is about limits of an account.
+    /// The refusal is about account limits.
     Quota,
     /// The refusal is about the server: its load, its settings, or its models.
     Server,
@@ -107,7 +107,7 @@ pub enum Unruled {
     Content,
     /// The refusal is about a wire format that reqc does not support.
     Format,
-    /// The message does not say what is wrong: several mistakes lead to it.
+    /// The message does not say what is wrong, because several mistakes cause it.
     Unsaid,
 }
 
@@ -197,26 +197,26 @@ pub(super) struct Hint {
     pub(super) is_named: bool,
     /// `true` if the text has the provider's envelope.
     is_marked: bool,
-    /// The number of words of the name that occur in the text.
+    /// The number of the name's words that occur in the text.
     words: usize,
-    /// The length of the longest host or address of an endpoint in the text.
+    /// The length of the longest host or endpoint address in the text.
     host: usize,
 }
 
-/// The file with the sentences of validators, which many servers share. They are used only if no
-/// provider's sentence matches.
+/// The file with validators' sentences, which many servers share. These sentences are used only if
+/// no provider's sentence matches.
 pub(super) const SHARED: &str = "validators";
 
-/// The file with phrases that show what an unknown sentence is about. They are used only if no
-/// sentence matches.
+/// The file with phrases that show what an unknown sentence is about. The phrases are used only if
+/// no sentence matches.
 const PHRASES: &str = "phrases";
 
-/// The file with types, codes and statuses, which accompany many sentences. They are used only if
-/// nothing else matches.
+/// The file with types, codes and statuses, which accompany many sentences. These entries are used
+/// only if nothing else matches.
 pub(super) const CODES: &str = "envelopes";
 
 impl Provider {
-    /// Returns the name of this file if it is a general one.
+    /// Returns the name of the file if it is a general one.
     pub(super) fn general(&self) -> Option<&str> {
         [SHARED, PHRASES, CODES]
             .into_iter()
@@ -228,7 +228,7 @@ impl Provider {
         self.general().is_some()
     }
 
-    /// Returns `true` if the file contains phrases that occur within sentences.
+    /// Returns `true` if the file contains phrases, which occur within sentences.
     pub(super) fn is_of_phrases(&self) -> bool {
         self.id == PHRASES
     }
@@ -266,7 +266,8 @@ impl Provider {
 }
 
 /// Returns `true` if a word occurs on its own. In `openai.BadRequestError`, `OpenAIException` or
-/// `openai/gpt-oss-120b`, the word names a client or a model, which may be used with any server.
+/// `openai/gpt-oss-120b`, the word refers to a client or a model, which may be used with any
+/// server.
 fn stands_alone(word: &str, lower: &str) -> bool {
     lower.match_indices(word).any(|(at, _)| {
         let (before, after) = (&lower[..at], &lower[at + word.len()..]);
@@ -317,14 +318,14 @@ fn provider(table: &Table) -> Provider {
     }
 }
 
-/// Returns the words of a name. The API in parentheses and short words are omitted.
+/// Returns the words in a name. The API in parentheses and short words are omitted.
 fn words_of(name: &str) -> Vec<String> {
     let name = name.split(" (").next().unwrap_or_default().to_lowercase();
     let words = name.split(' ').filter(|word| word.len() > 2);
     words.map(str::to_owned).collect()
 }
 
-/// Returns an entry, and a copy of the entry for each of its other wordings.
+/// Returns an entry, and a copy of the entry for each alternative wording.
 fn refusals(table: &Table) -> impl Iterator<Item = Refusal> {
     std::iter::once(required(table, "sentence"))
         .chain(table.texts("same"))

@@ -1,5 +1,5 @@
-//! An explanation of a refusal: the sentence found in an answer, and the location in a body that it
-//! names.
+//! An explanation of a refusal: the sentence found in an answer, and the location in a body that
+//! the sentence refers to.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct Explanation {
     pub refusal: &'static Refusal,
     /// The sentence as it appears in the text, on one line.
     pub said: String,
-    /// The name and the content of each hole of the sentence.
+    /// The name and the content of each hole in the sentence.
     pub holes: Vec<(String, String)>,
     /// The path into the body that the sentence or the answer names, for example
     /// `messages.3.content.0`.
@@ -32,8 +32,8 @@ pub struct Explanation {
     pub status: Option<i64>,
     /// The part of the envelope that the text itself contains.
     pub stated: Stated,
-    /// `true` if the text itself names the provider. Otherwise, another server may have copied the
-    /// sentence.
+    /// `true` if the text itself identifies the provider. Otherwise, another server may have copied
+    /// the sentence.
     pub is_named: bool,
     /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
@@ -68,10 +68,11 @@ impl Basis {
     }
 }
 
-/// The minimum number of characters that two sentences share if they overlap.
+/// The minimum number of characters that two overlapping sentences share.
 const LEAST_SHARED: usize = 20;
 
-/// The part of an envelope that a text contains. The rest is what usually comes with the sentence.
+/// The part of an envelope that a text contains. The other parts are those that usually accompany
+/// the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stated {
     /// Not even the status.
@@ -94,7 +95,7 @@ impl Stated {
 }
 
 impl Explanation {
-    /// Returns the type or the code that comes with the sentence, unless the text has another
+    /// Returns the type or the code that comes with the sentence, unless the text has a different
     /// status.
     pub fn kind(&self) -> Option<&'static str> {
         let is_other = self.refusal.status.is_some() && self.status != self.refusal.status;
@@ -130,8 +131,8 @@ impl Explanation {
     }
 
     /// Returns `true` if another explanation contains the sentence or its beginning. Also returns
-    /// `true` if the other has the same sentence with a path whose beginning was lost here, or with
-    /// spaces that a line break replaced here.
+    /// `true` if the other explanation has the same sentence, but keeps the beginning of a path, or
+    /// spaces at line breaks, that are missing here.
     pub(super) fn is_part_of(&self, other: &Explanation) -> bool {
         let paths = self.path.as_deref().zip(other.path.as_deref());
         let is_same = std::ptr::eq(self.refusal, other.refusal);
@@ -176,8 +177,8 @@ impl Explanation {
         Explanation { is_named, ..self }
     }
 
-    /// Returns `true` if the sentence names a list element that the body does not have, which means
-    /// that the sentence is about another request.
+    /// Returns `true` if the sentence refers to a list element that the body does not have, which
+    /// means that the sentence is about a different request.
     pub fn is_outside(&self, body: &Value) -> bool {
         let path = self.path.as_deref();
         path.is_some_and(|path| place::is_outside(body, path))

@@ -62,11 +62,11 @@ const FEWEST_LETTERS_ALONE: usize = 20;
 /// line.
 const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
 
-/// The minimum number of letters of a part of a sentence that cannot also be part of another
+/// The minimum number of letters in a part of a sentence that is assumed to occur in no other
 /// sentence.
 const FEWEST_TELLING: usize = 24;
 
-/// Marks after which a message begins in the output of programs.
+/// Marks that precede a message in program output.
 const INTRODUCING: [char; 10] = [
     ':', '=', ']', '>', '|', '-', '(', '\u{23bf}', '\u{274c}', '\u{26a0}',
 ];
@@ -80,7 +80,7 @@ const CLAUSE_ENDS: [&str; 3] = [": ", "; ", ". "];
 /// The name of holes that contain another message.
 const INNER_HOLE: &str = "reason";
 
-/// A mark before each message of a list. Text on a single line does not contain it.
+/// The mark before each message in a list. A message on its own lacks it.
 const BULLET: &str = "* ";
 
 /// Returns `true` if a hole stands for a single name. Such a hole cannot contain the end of one
@@ -92,7 +92,7 @@ fn is_name(hole: &str) -> bool {
     )
 }
 
-/// Returns `true` if a hole names a part of a body.
+/// Returns `true` if a hole stands for a part of a body.
 fn is_of_body(hole: &str) -> bool {
     matches!(hole, "path" | "field" | "role" | "tool")
 }
@@ -118,7 +118,7 @@ fn without_brackets(text: &str) -> String {
     outside.collect()
 }
 
-/// The members of an answer that may contain a sentence.
+/// The members in an answer that may contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
@@ -165,7 +165,7 @@ impl Pattern {
         self.letters >= FEWEST_TELLING
     }
 
-    /// Returns the words of the pattern, with a mark in place of each hole.
+    /// Returns the pattern's words, with a mark in place of each hole.
     pub(super) fn shown(&self) -> String {
         let shown = self.parts.iter().map(|part| match part {
             Part::Words(words) => words.as_str(),
@@ -179,12 +179,12 @@ impl Pattern {
         self.letters
     }
 
-    /// Returns the length of the words outside its holes, with their marks.
+    /// Returns the length of the words outside the holes, including punctuation.
     pub(super) fn fixed(&self) -> usize {
         self.words().map(str::len).sum()
     }
 
-    /// Returns the longest words between its holes, in the form used for comparison.
+    /// Returns the longest words between the holes, in the form used for comparison.
     pub(super) fn longest_words(&self) -> &str {
         self.words()
             .max_by_key(|words| words.len())
@@ -287,7 +287,7 @@ impl Pattern {
         (is_long || is_whole) && !self.is_identifier(plain, found)
     }
 
-    /// Returns `true` if the match is everything that follows a mark which introduces a message:
+    /// Returns `true` if the match is everything after a mark that introduces a message, as in
     /// `Error: Overloaded`.
     fn is_message(&self, plain: &Plain, found: &Found) -> bool {
         let before = plain.text[..found.range.start].trim_end_matches([' ', '\'']);
@@ -299,19 +299,19 @@ impl Pattern {
                 .is_empty()
     }
 
-    /// Returns `true` if the words of the sentence occur without spaces, as in the name of an
-    /// exception: `InternalServerError`.
+    /// Returns `true` if the words of the sentence occur without spaces, as in the exception name
+    /// `InternalServerError`.
     fn is_name(&self, plain: &Plain, found: &Found) -> bool {
         self.has_spaces && !plain.text[found.range.clone()].contains(' ')
     }
 
-    /// Returns `true` if underscores stand for the spaces of the sentence, as in the name of a type:
+    /// Returns `true` if underscores stand for the spaces in the sentence, as in the type name
     /// `invalid_request_error`.
     fn is_identifier(&self, plain: &Plain, found: &Found) -> bool {
         self.is_name(plain, found) && plain.text[found.range.clone()].contains('_')
     }
 
-    /// Returns `true` if a few words follow a path of several steps:
+    /// Returns `true` if a few words follow a path with several steps, as in
     /// `messages.0.content: Field required`.
     fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
         let begins_with_path =
@@ -332,9 +332,9 @@ impl Pattern {
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
-    /// Returns `true` if the text before `end` ends with the name of one of the answer's members. A
-    /// hole at the beginning of a sentence must not match such a name, because
-    /// `"msg": "Field required"` contains no path.
+    /// Returns `true` if the text before `end` ends with the name of a member of the answer. A hole
+    /// at the beginning of a sentence must not match such a name, because `"msg": "Field required"`
+    /// contains no path.
     fn is_member(text: &str, end: usize) -> bool {
         let text = text[..end].trim_end_matches([' ', '\'']);
         MEMBERS.contains(&&text[before(text, text.len())..])
@@ -410,7 +410,7 @@ impl Pattern {
     }
 }
 
-/// Returns the weight of a character when letters are counted: a Chinese character weighs as much
+/// Returns the weight of a character when letters are counted. A Chinese character weighs as much
 /// as several Latin ones.
 fn weight(c: char) -> usize {
     match c {

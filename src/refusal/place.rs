@@ -1,30 +1,30 @@
-//! Finds the location in a body that a sentence names.
+//! Finds the location in a body that a sentence refers to.
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
 /// Returns the location of a path such as `messages.3.content.0`, `input[2].role`, or
-/// `GenerateContentRequest.contents[0]`. If the path names an element that a list lacks, returns
-/// the location of the list. Words that do not match are skipped, because providers insert type
-/// names between member names.
+/// `GenerateContentRequest.contents[0]`. If the path refers to an element that a list lacks,
+/// returns the location of the list. Words that do not match are skipped, because providers insert
+/// type names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let walked = walk(body, path);
     (walked.steps > 0).then_some(walked.at)
 }
 
-/// Returns `true` if a path leads to a list element that the body does not have.
+/// Returns `true` if a path points to a list element that the body does not have.
 pub(super) fn is_outside(body: &Value, path: &str) -> bool {
     walk(body, path).is_outside
 }
 
-/// The end of a path in a body.
+/// The end of a path in a body, as far as the path matches.
 #[derive(Default)]
 struct Walked {
     at: Pointer,
-    /// The number of words that lead there.
+    /// The number of words in the path that matched.
     steps: usize,
-    /// `true` if the next word is an element number that does not exist in the list there.
+    /// `true` if the next word is the index of an element that the list at this location lacks.
     is_outside: bool,
 }
 

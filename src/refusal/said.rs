@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// The answer of the server, as text.
+    /// The server's answer, as text.
     pub answer: String,
     /// The URL, if known.
     pub url: Option<String>,
@@ -79,8 +79,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// The maximum length, in bytes, of a string whose lines may have been wrapped by a terminal,
-/// within words as well.
+/// The maximum length, in bytes, of a string whose lines may have been wrapped by a terminal, even
+/// within words.
 const LONGEST_WRAPPED: usize = 4096;
 
 /// Returns the strings that may contain a sentence: JSON strings, lines, the text without line
@@ -97,7 +97,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns a text in one line. A terminal breaks a word only at the end of a full line. In a box,
+/// Returns a text as one line. A terminal breaks a word only at the end of a full line. In a box,
 /// each line begins and ends with a character that draws the frame.
 fn unwrapped(text: &str) -> String {
     let width = text.lines().map(length).max().unwrap_or_default();
@@ -113,7 +113,7 @@ fn unwrapped(text: &str) -> String {
     line
 }
 
-/// Returns the number of characters of a line without spaces at its end.
+/// Returns the number of characters in a line, without trailing spaces.
 fn length(line: &str) -> usize {
     line.trim_end().chars().count()
 }
@@ -166,35 +166,36 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The parameter that an answer names in addition to its message. OpenAI's library for .NET writes
-/// it on a line of its own.
+/// The parameter that an answer specifies in addition to its message. OpenAI's library for .NET
+/// writes it on its own line.
 static PARAM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?m)["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']|^\s*Parameter: (\S+)\s*$"#)
 });
 
-/// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
+/// Returns the parameter that an answer specifies in addition to its message, such as
+/// `input[3].action.type`.
 fn param(text: &str) -> Option<String> {
     let found = PARAM.captures(text)?;
     let param = found.get(1).or(found.get(2))?.as_str().to_owned();
-    // Some gateways repeat the message there, and Cerebras writes the kind of the error.
+    // Some gateways repeat the message there, and Cerebras writes the error kind.
     let is_place = param != "None" && !param.contains(char::is_whitespace);
     (is_place && !param.ends_with("_error")).then_some(param)
 }
 
-/// The location that pydantic names next to its message:
+/// The location that pydantic reports next to its message:
 /// `'loc': ('body', 'messages', 0, 'content')`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
 
-/// The place that pydantic names in the text of an error, on the line before its message:
+/// The location that pydantic reports in an error's text, on the line before its message:
 /// `tools.0.name\n  Field required [type=missing, …]`.
 static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:\n|\\n)[ \t]*([a-z_][\w.]*)(?:\n|\\n)[ \t]+[A-Z][^\n\[]*\[type=\w+, input_")
 });
 
-/// Returns the paths that fields of an answer name next to its message: OpenAI's `param`, or else
-/// those of pydantic's errors.
+/// Returns the paths in the fields next to an answer's message: OpenAI's `param`, or else those of
+/// pydantic's errors.
 pub(super) fn fields(text: &str) -> Vec<String> {
     if let Some(path) = param(text) {
         return vec![path];
@@ -206,9 +207,10 @@ pub(super) fn fields(text: &str) -> Vec<String> {
     }
 }
 
-/// Returns the path that pydantic's errors in an answer lead to (`messages.0.content`), or several
-/// fields at the top of the body. Several paths into a value are the alternatives of its type, of
-/// which the request needs only one. The exception is paths to fields that must not be present.
+/// Returns the path that pydantic's errors in an answer point to (`messages.0.content`), or several
+/// fields at the top level of the body. Several paths into one value belong to alternatives of the
+/// value's type, and the request needs to match only one alternative. Paths to fields that must not
+/// be present are an exception.
 fn locs(text: &str) -> Vec<String> {
     let paths = LOC.captures_iter(text).map(|it| path_of_loc(&it[1]));
     let paths = told_once(paths.filter(|path| path.contains(char::is_alphabetic)));
@@ -307,7 +309,7 @@ static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A number after a word such as `error`, which numbers other than a status can follow as well.
+/// A number after a word such as `error`. It is not necessarily a status.
 static NUMBERED_ERROR: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?i)(?:error|failed)["'`]*[\s:：(\["'`]*([45]\d\d)(?-u:\b)(?:\s*$|\s*[^\s\w])"#)
 });
@@ -354,7 +356,7 @@ pub(super) fn status(text: &str) -> Option<u16> {
     all.all(|other: u16| other == status).then_some(status)
 }
 
-/// The members of a request that contain its conversation.
+/// The members in a request that contain its conversation.
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
 /// The members that identify an object as an answer, even if it repeats a part of the request. For
@@ -391,7 +393,7 @@ fn holds_request(value: &Value) -> bool {
     }
 }
 
-/// Collects the strings of a value, including those of JSON in strings.
+/// Collects the strings in a value, including those in JSON inside strings.
 fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
     match value {
         Value::String(text) => {
@@ -414,7 +416,7 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the rejected requests of a capture: entries of a HAR file, or interactions of a
+/// Returns the rejected requests in a capture: entries in a HAR file, or interactions in a
 /// cassette. Returns an empty list for other documents.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
     let entries = document

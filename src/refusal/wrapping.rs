@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
-/// Words before a message: a request that failed, an error that was returned, a status. Words that
-/// show what failed, such as `authentication failed`, belong to the message itself.
+/// Words before a message, such as those about a failed request, a returned error, or a status.
+/// Words that show what failed, such as `authentication failed`, belong to the message itself.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?isx)
@@ -45,7 +45,7 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The name of a status that is about sizes, with its number: it does not show what is too large.
+/// The name and number of a status about sizes, which does not show what is too large.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)(?-u:\b)413\s*[-:(]?\s*(?:(?:payload|content)\s+too\s+large|request\s+entity\s+too\s+large)(?-u:\b)",
@@ -70,15 +70,14 @@ static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The end of a parser's message: the end of the line or of the string, or the beginning of the
-/// answer.
+/// The end of a parser's message: the end of the line or string, or the beginning of the answer.
 static PARSER_ENDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::new(["\n", "{", "\",", "\"}", "',", "'}", "\\\","])
         .expect("a few words are no large automaton")
 });
 
-/// Removes the messages of parsers about an answer that a client cannot read. They describe the
-/// answer, but sound like the refusal of a request.
+/// Removes parsers' messages about an answer that a client cannot read. They describe the answer,
+/// but sound like the rejection of a request.
 pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     let (mut rest, mut kept) = (text, String::new());
     while let Some((whole, said)) = UNREADABLE
@@ -98,14 +97,15 @@ pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The time at the beginning of a line in a log, with the spaces after it.
+/// The time at the beginning of a log line, with the spaces after it.
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?m)^[\[(]?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?[ \t]+",
     )
 });
 
-/// Removes the times at the beginnings of lines. A log that wraps a message writes them inside it.
+/// Removes the times at the beginnings of lines. In a log that wraps a message, the times are
+/// inside the message.
 pub(super) fn without_times(text: &str) -> Cow<'_, str> {
     TIME.replace_all(text, "")
 }
@@ -156,7 +156,7 @@ pub(super) fn without_status(message: &str) -> String {
 }
 
 /// Removes the parts of a message that do not show what is wrong: sentences that refer to a page,
-/// the names of statuses, and the names of tools.
+/// status names, and tool names.
 pub(super) fn telling(message: &str) -> String {
     let message = ADVICE.replace_all(message, " ");
     let message = without_status(&message);

@@ -27,7 +27,7 @@ pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 /// The error message for output that exceeds [`MAX_OUTPUT`].
 pub(super) const TOO_LARGE: &str = "the output is too large";
 
-/// The cost of a step of the engine.
+/// The cost of an engine step.
 pub(super) const STEP: u64 = 16;
 /// The cost of visiting a value.
 pub(super) const VISIT: u64 = 64;
@@ -39,14 +39,14 @@ pub(super) const ELEMENT: u64 = 32;
 pub(super) const MAP: u64 = 256;
 /// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
-/// The cost of a string that a tag writes. Keeping the tag and a run of bytes takes 44 bytes.
+/// The cost of a string that a tag writes. Storing the tag and a run of bytes takes 44 bytes.
 pub(super) const WRITE: u64 = 96;
-/// The cost of entering a scope. Keeping it takes 48 bytes.
+/// The cost of entering a scope. Storing it takes 48 bytes.
 pub(super) const SCOPE: u64 = 96;
 /// The cost of a file-system query.
 pub(super) const FILE: u64 = 10_000;
 
-/// The cost of examining a folder's entry.
+/// The cost of examining a folder entry.
 pub(super) const ENTRY: u64 = 1_000;
 /// The maximum number of runs in all strings that a template builds. Beyond this limit, the writers
 /// of a string are no longer distinguished. The runs take 32 MiB, enough to collect a thousand
@@ -78,7 +78,7 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Counts the runs of a string that is built; returns `false` if the template has none left.
+/// Counts the runs in a string that is built; returns `false` if the template has none left.
 pub(super) fn keep_runs(runs: usize) -> bool {
     let rest = RUNS_LEFT.get().checked_sub(runs);
     rest.inspect(|&rest| RUNS_LEFT.set(rest)).is_some()

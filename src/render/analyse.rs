@@ -33,8 +33,8 @@ pub(super) struct Analysis {
     pub(super) imported: Vec<ImportedName>,
     /// The variables that are read, with their locations.
     pub(super) variables: Vec<(String, Range<usize>)>,
-    /// Variables that the template allows to be absent: it tests them with `is defined`, or gives
-    /// them a default.
+    /// Variables that the template allows to be absent, because it tests them with `is defined` or
+    /// gives them a default.
     pub(super) optional: HashSet<String>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
@@ -50,29 +50,29 @@ pub(super) struct Analysis {
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) slips_of_data: DataSlips,
-    /// Calls that read files of the layers by literal names.
+    /// Calls that read files in the layers by literal names.
     pub(super) file_reads: Vec<FileRead>,
     /// The literal paths that `file_exists` is called with.
     pub(super) tested_files: HashSet<String>,
-    /// `true` if the template tests files that it does not name literally: it lists a folder, or
-    /// computes the path.
+    /// `true` if the template tests files that it does not name literally, because it lists a
+    /// folder or computes the path.
     pub(super) tests_any_file: bool,
 }
 
-/// A call in a system prompt that reads a file of the layers by a literal name.
+/// A call in a system prompt that reads a file in the layers by a literal name.
 #[derive(Debug)]
 pub(super) struct FileRead {
     /// The path in the form that `read_file` accepts, beginning with `:/` or `${CONFIG_DIR}/`.
     pub(super) path: String,
     /// The path within the layer.
     pub(super) within: String,
-    /// The ID of the role, if the call names a role.
+    /// The ID of the role, if the call refers to a role.
     pub(super) role: Option<String>,
     pub(super) range: Range<usize>,
 }
 
 impl FileRead {
-    /// Returns a read of a path; `None` if the path is not that of a file of the layers.
+    /// Returns a read of a path; `None` if the path does not refer to a file in the layers.
     fn of(path: String, role: Option<String>, range: Range<usize>) -> Option<FileRead> {
         let within = path_in_layers(&path)?;
         Some(FileRead {
@@ -390,7 +390,7 @@ impl Walker {
         self.arguments(&call.args);
     }
 
-    /// Notes a call of a function about files.
+    /// Notes a call to a file function.
     fn file_call(&mut self, function: &str, arguments: &[CallArg<'_>], range: Range<usize>) {
         let literal = match arguments {
             [CallArg::Pos(argument)] => literal_name(argument),
@@ -411,7 +411,7 @@ impl Walker {
         }
     }
 
-    /// Notes a lookup by a path in the data; an unknown path may lead to any member.
+    /// Notes a lookup by a path in the data; an unknown path may refer to any member.
     fn path_read(&mut self, args: &[CallArg<'_>]) {
         let path = match args {
             [CallArg::Pos(path)] => literal_name(path),

@@ -1,9 +1,9 @@
-//! The filters, tests and functions of all templates. This list is complete, and the cost of each
+//! The filters, tests and functions for all templates. This list is complete, and the cost of each
 //! entry depends on its work.
 //!
-//! The entries have Jinja's semantics. Those that no request needs are left out, and [`instead`]
-//! suggests alternatives to them. Each entry has a single implementation, which returns the value
-//! and, for kept content, its writer.
+//! The entries have Jinja's semantics. Jinja's other filters, tests and functions are left out
+//! because no request needs them; [`instead`] suggests alternatives. Each entry has a single
+//! implementation, which returns the value and, for kept content, its writer.
 
 pub(super) mod texts;
 mod tests;
@@ -24,7 +24,7 @@ type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 pub(super) struct Filter {
     pub(super) name: &'static str,
     pub(super) apply: Apply,
-    /// `true` if it passes its input on, or writes it as JSON, regardless of the content.
+    /// `true` if the filter passes its input on, or writes it as JSON, regardless of the content.
     pub(super) passes_on: bool,
 }
 
@@ -33,11 +33,11 @@ pub(super) struct Filter {
 pub(super) struct Test {
     pub(super) name: &'static str,
     pub(super) ask: Ask,
-    /// `true` if it depends only on the kind of a value.
+    /// `true` if the test depends only on the kind of a value.
     pub(super) asks_kind: bool,
 }
 
-/// The functions of all templates, in addition to those of bodies and prompts.
+/// The functions for all templates, in addition to those for bodies and prompts.
 pub(super) const FUNCTIONS: [(&str, Apply); 3] = [
     ("range", lists::range),
     ("dict", lists::dict),
@@ -154,8 +154,8 @@ pub(super) const TESTS: [Test; 35] = [
 ];
 
 impl Filter {
-    /// Returns the filter with a name. An unknown name, which the name checks report first, yields
-    /// a filter that fails.
+    /// Returns the filter with this name. An unknown name, which the name checks report first,
+    /// yields a filter that fails.
     pub(super) fn named(name: &str) -> Filter {
         Filter::find(name).unwrap_or(filter("", unknown_filter))
     }
@@ -169,8 +169,8 @@ impl Filter {
 }
 
 impl Test {
-    /// Returns the test with a name. An unknown name, which the name checks report first, yields a
-    /// test that fails.
+    /// Returns the test with this name. An unknown name, which the name checks report first, yields
+    /// a test that fails.
     pub(super) fn named(name: &str) -> Test {
         Test::find(name).unwrap_or(test("", unknown_test))
     }
@@ -202,7 +202,7 @@ pub(super) fn test_names() -> impl Iterator<Item = &'static str> {
     TESTS.iter().map(|test| test.name)
 }
 
-/// Returns the filter with a name.
+/// Returns the filter with this name.
 ///
 /// # Errors
 ///
@@ -211,7 +211,7 @@ fn filter_named(name: &str) -> Result<Filter, Error> {
     Filter::find(name).ok_or_else(|| Error::from(ErrorKind::UnknownFilter))
 }
 
-/// Returns the test with a name.
+/// Returns the test with this name.
 ///
 /// # Errors
 ///

@@ -13,11 +13,11 @@ use crate::source::{FileId, Sources, Span};
 
 pub(crate) use super::eval::{DecisionKind, Outcomes};
 
-/// The coverage of some renders.
+/// The coverage collected from renders.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Ran);
 
-/// Identifies a decision of a template.
+/// Identifies a decision in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecisionId(Decision);
 
@@ -38,9 +38,9 @@ impl Runs {
 /// The coverage of one template.
 #[derive(Debug)]
 pub(crate) struct TemplateCoverage {
-    /// The file that contains it.
+    /// The file that contains the template.
     pub(crate) file: FileId,
-    /// The location of its text: a file, or the literal in a profile.
+    /// The location of the template's text: a file, or the literal in a profile.
     pub(crate) span: Span,
     /// Each statement, with the number of times that it ran.
     pub(crate) statements: Vec<(Span, u64)>,
@@ -49,7 +49,7 @@ pub(crate) struct TemplateCoverage {
 }
 
 impl TemplateCoverage {
-    /// Returns `true` if any part of it ran.
+    /// Returns `true` if any part of the template ran.
     pub(crate) fn has_run(&self) -> bool {
         self.statements.iter().any(|(_, count)| *count > 0)
     }
@@ -68,7 +68,7 @@ pub(crate) struct DecisionCoverage {
     pub(crate) fails_if: Option<String>,
     /// For each outcome, the statements that run only then.
     pub(crate) parts: [Option<Span>; 2],
-    /// A variable of the condition that loses the value that a loop sets.
+    /// A variable in the condition that loses the value that a loop sets.
     pub(crate) lost: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl Renderer<'_> {
 }
 
 impl Engine {
-    /// Returns the coverage of each partial, and of each usable template of a profile.
+    /// Returns the coverage of each partial, and of each usable template in a profile.
     pub(crate) fn coverage(&self, sources: &Sources, runs: &Runs) -> Vec<TemplateCoverage> {
         let partials = self
             .partial_names
@@ -151,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// Returns a variable that is read at a location of a template and that loses the value that a
+    /// Returns a variable that is read at a location in a template and that loses the value that a
     /// loop sets.
     fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
         let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;

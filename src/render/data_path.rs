@@ -1,4 +1,4 @@
-//! Paths of values in the data of a template.
+//! Paths of values in a template's data.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl DataPath {
         DataPath(None)
     }
 
-    /// Returns the path of a variable that is given to a template: `ctx` is the whole data.
+    /// Returns the path of a variable that is passed to a template: `ctx` is the whole data.
     pub(super) fn of_variable(name: &str) -> DataPath {
         match name {
             "ctx" => DataPath::root(),
@@ -49,17 +49,17 @@ impl DataPath {
         }
     }
 
-    /// Returns the path of a member of the object at this path.
+    /// Returns the path of a member in the object at this path.
     pub(super) fn member(&self, name: &str) -> DataPath {
         self.with(Token::Name(Value::from(name)))
     }
 
-    /// Returns the path of an element of the list at this path.
+    /// Returns the path of an element in the list at this path.
     pub(super) fn element(&self, index: usize) -> DataPath {
         self.with(Token::Index(index))
     }
 
-    /// Returns `true` for the path of a member of the data.
+    /// Returns `true` if this is the path of the data's member `member`.
     pub(super) fn is(&self, member: &str) -> bool {
         self.0.as_deref().is_some_and(|Link { within, token }| {
             within.0.is_none()

@@ -21,11 +21,11 @@ use crate::text::cut;
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) text: String,
-    /// The location where it nests too deeply, if any.
+    /// The location where the template nests too deeply, if any.
     pub(super) too_deep: Option<Range<usize>>,
     /// The location where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
-    /// The first spelling of the other dialect.
+    /// The first spelling in the other dialect.
     inja: Option<InjaSpelling>,
     /// The locations of `loop.index`.
     loop_index: Vec<Range<usize>>,
@@ -95,7 +95,7 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     rewritten
 }
 
-/// A spelling of the other dialect, and Jinja's.
+/// A spelling in the other dialect, and Jinja's spelling.
 #[derive(Debug, Clone)]
 struct InjaSpelling {
     range: Range<usize>,
@@ -103,7 +103,7 @@ struct InjaSpelling {
     jinja: &'static str,
 }
 
-/// The members of `loop` in the other dialect, with Jinja's: the whole spelling, and the name.
+/// The members of `loop` in the other dialect, each with Jinja's whole spelling and Jinja's name.
 const LOOP_MEMBERS: [(&str, &str, &str); 3] = [
     ("loop.is_first", "loop.first", "first"),
     ("loop.is_last", "loop.last", "last"),
@@ -164,8 +164,8 @@ impl Rewritten {
 /// The maximum number of `^` operators to rewrite in a template.
 const MOST_POWERS: usize = 100;
 
-/// Replaces `^` with `**`, using an adjacent blank so that no offset moves. A `^` without one is
-/// left to the parser.
+/// Replaces `^` with `**`, using an adjacent blank so that no offset moves. A `^` without an
+/// adjacent blank is left to the parser.
 fn powers(source: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(source);
     for _ in 0..MOST_POWERS {
@@ -269,7 +269,7 @@ fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Ran
     statements.map(|(line, start)| start..start + line.len())
 }
 
-/// The tags of inja.
+/// Inja's tags.
 const INJA_TAGS: [&str; 10] = [
     "for", "endfor", "if", "else", "endif", "set", "include", "extends", "block", "endblock",
 ];
@@ -282,8 +282,8 @@ fn tag(statement: &str) -> &str {
         .unwrap_or(inner.len())]
 }
 
-/// Returns `true` if a line is definitely a statement: it ends a block, sets a variable, or names a
-/// file in quotes.
+/// Returns `true` if a line is definitely a statement: it ends a block, sets a variable, or
+/// contains a file name in quotes.
 fn is_no_heading(statement: &str) -> bool {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim();
     let rest = inner[tag(statement).len()..].trim_start();
@@ -330,7 +330,7 @@ fn with_line_statements(
     Some(Diagnostic::new(&rules::LINE_STATEMENT, span(first.clone()), message).help(help))
 }
 
-/// The maximum number of characters of a line statement to show as a tag.
+/// The maximum number of a line statement's characters that are shown as a tag.
 const LONGEST_STATEMENT: usize = 60;
 
 fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String)>) {
@@ -430,7 +430,7 @@ fn differing(
         .collect()
 }
 
-/// Functions of prompts, with their difference in the other dialect.
+/// Prompt functions that differ in the other dialect, each with the difference.
 const DIFFERING: [(&str, &str); 4] = [
     ("head_lines", "leaves out the last newline"),
     ("file_exists", "is true for folders too"),

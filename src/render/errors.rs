@@ -168,7 +168,7 @@ fn describe(
     }
 }
 
-/// The replacements for methods of Python and JavaScript in templates.
+/// The replacements for Python and JavaScript methods in templates.
 const METHODS: [(&str, &str); 16] = [
     ("append", "`list + [value]`"),
     ("endswith", "`text is endingwith('…')`"),
@@ -242,7 +242,7 @@ const LOOP: [&str; 8] = [
     "index", "index0", "first", "last", "length", "revindex", "previtem", "nextitem",
 ];
 
-/// Returns the members of conversations and loops that templates can read.
+/// Returns the members in conversations and loops that templates can read.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA
         .iter()
@@ -287,7 +287,7 @@ fn known_elsewhere(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the member of `ctx` that a name without `ctx` means.
+/// Returns the member of `ctx` that a name without `ctx` refers to.
 fn member_of_ctx(name: &str) -> Option<&str> {
     match name {
         "messages" | "conversation" => Some("history"),
@@ -382,7 +382,7 @@ fn undefined(
     }
 }
 
-/// Returns the finding for an imported name that the other template does not have.
+/// Returns the finding for an imported name that the imported template lacks.
 pub(super) fn no_import(at: Span, name: &str) -> Diagnostic {
     let message = format!("the imported template has no `{name}`");
     Diagnostic::new(&rules::UNDEFINED, at, message)
@@ -408,11 +408,11 @@ pub(super) fn never_equal(at: Span, it: &NeverEqual) -> Diagnostic {
     }
 }
 
-/// Returns the finding for a read of a member that no object of a kind has, without running the
-/// template. This is the same finding that [`undefined`] returns at run time.
+/// Returns the finding for a read of a member that objects of this kind never have, without running
+/// the template. This is the same finding that [`undefined`] returns at run time.
 pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Option<Diagnostic> {
     let expression = sources.slice(at).trim();
-    // The engine's range of a chain begins after the chain's last index.
+    // The engine's range for a chain begins after the chain's last index.
     let (holder, member) = member_of(expression).filter(|(holder, _)| begins_with_name(holder))?;
     let message = format!("`{holder}` has no `{member}`");
     let help = slip_help(&member, kind);
@@ -513,7 +513,7 @@ fn has(member: &str, object: &Value) -> bool {
 }
 
 impl Engine {
-    /// Returns `true` if the first location is before the second in the same tag.
+    /// Returns `true` if the first location is before the second, and both are in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;

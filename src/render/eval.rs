@@ -15,19 +15,19 @@
 //! 4. When a finding needs a location, `unit::record` finds the splice that contains it, and looks
 //!    the location up in the recording.
 //! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of
-//!    the data, any other with its own path.
+//!    the data, any other variable with its own path.
 //! 6. The origin of a member or an element of data is the path of its object, extended by its name
 //!    or index.
 //! 7. The origin of a captured string is the text itself, with all of its writers.
 //! 8. The origin of a list or an object that a template creates consists of the origins of its
 //!    parts.
-//! 9. The origin of any other value is unknown, and a string computed from it names no inputs.
+//! 9. The origin of any other value is unknown, and a string computed from it has no inputs.
 //! 10. Text with writers is a `Rope`: the text, and runs that cover all of its bytes in order. A
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
-//! 11. Literal text of a template, or a literal of an expression, becomes a run whose writer is its
+//! 11. Literal text in a template, or a literal in an expression, becomes a run whose writer is its
 //!     location in the template.
-//! 12. `{{ value }}` becomes a run with the value's origin: a path of the data, a file that a
+//! 12. `{{ value }}` becomes a run with the value's origin: a path in the data, a file that a
 //!     prompt read, or the inputs that it was computed from.
 //! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes and
 //!     brackets between them, which the tag wrote.
@@ -35,8 +35,8 @@
 //!     offset in the source.
 //! 15. Filters that keep content pass the runs on; any other result is computed from the inputs of
 //!     its arguments.
-//! 16. The first tag that writes a run is recorded in it with the frame; a later tag that writes
-//!     the capture does not replace it.
+//! 16. The first tag that writes a run is recorded in the run with the frame; a later tag that
+//!     writes the capture does not replace it.
 //! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent. The
 //!     frames of a run are the steps that led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
@@ -128,8 +128,8 @@ pub(super) trait Library {
     /// Returns the template for a name in an include.
     fn find(&self, name: &str) -> Option<&Template>;
 
-    /// Returns the known output of a partial that is included by a template with some variables
-    /// set, and the steps that the partial takes; `None` if the output is not known.
+    /// Returns the known output of a partial, and the steps that it takes, for a template that
+    /// includes it with some variables set; `None` if the output is not known.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ pub(super) fn run<'e, W: Watch>(
 #[derive(Debug)]
 enum Sink {
     Text(Rope),
-    /// Text is discarded, because another template writes instead.
+    /// The text is discarded, because another template writes instead.
     Nothing,
 }
 
@@ -246,7 +246,7 @@ enum Sink {
 struct Blocks<'e> {
     /// The innermost first.
     all: Vec<&'e Block>,
-    /// The index of the running one.
+    /// The index of the running block.
     depth: usize,
 }
 
@@ -356,7 +356,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Checks that the output may still grow by a string.
+    /// Checks that the output has room for a string.
     fn check_room(&mut self, text: &str, at: Place) -> Outcome<()> {
         match self.out.as_slice() {
             [Sink::Text(out)] if out.text.len() + text.len() > self.most => {
@@ -399,7 +399,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Runs a part within a scope, which becomes a step of its failures.
+    /// Runs a part within a scope, which becomes a step in its failures.
     fn within<R>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
         charge_scope(step.at)?;
         self.trace.entered(step);

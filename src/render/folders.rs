@@ -1,4 +1,4 @@
-//! The folders that a prompt's own text may name, and the folder of roles.
+//! The folders that a prompt's own text may refer to, and the folder of roles.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Functions of bodies, and the list of all functions that templates of a dialect may call.
+//! Functions for bodies, and the list of all functions that templates in a dialect may call.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, Value};
@@ -12,7 +12,7 @@ use super::{account, inja, values};
 use crate::repo::Dialect;
 use crate::text::stable_id;
 
-/// The functions of bodies and partials, in addition to those of all templates.
+/// The functions for bodies and partials, in addition to those for all templates.
 pub(super) const BODY_FUNCTIONS: [&str; 7] = [
     "tojson",
     "existsIn",
@@ -23,7 +23,7 @@ pub(super) const BODY_FUNCTIONS: [&str; 7] = [
     "tool_id",
 ];
 
-/// Functions of bodies, except for `tool_id`, which depends on the wire format.
+/// Functions for bodies, except `tool_id`, which depends on the wire format.
 const OF_BODIES: [(&str, Apply); 6] = [
     ("tojson", tojson),
     ("existsIn", exists_in),
@@ -33,7 +33,7 @@ const OF_BODIES: [(&str, Apply); 6] = [
     ("strip_signature_suffix", strip_signature_suffix),
 ];
 
-/// Returns the functions that templates of a dialect may call, by name.
+/// Returns the functions that templates in a dialect may call, by name.
 pub(super) fn globals(dialect: Dialect) -> Vec<(&'static str, Value)> {
     let of_inja = inja::functions().filter(|_| dialect == Dialect::Inja);
     let of_all = FUNCTIONS
@@ -96,7 +96,7 @@ fn strip_signature_suffix(native: &mut Native<'_, '_>) -> Result<Tracked, Error>
     Ok(native.part(text, 0..end))
 }
 
-/// The rule of a wire format for the IDs of tool calls.
+/// A wire format's rule for tool-call IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdRule {
     /// Any string.
@@ -136,7 +136,7 @@ impl IdRule {
         }
     }
 
-    /// Returns the `tool_id` function of templates.
+    /// Returns the `tool_id` function for templates.
     pub(super) fn function(self) -> Value {
         Function::with("tool_id", move |native| {
             let (id,): (&Value,) = from_args(&native.arguments.values)?;

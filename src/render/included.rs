@@ -2,9 +2,10 @@
 //! single include of a shared partial.
 //!
 //! A partial is evaluated separately, under observation, because its output depends on the names
-//! that it looks up. These, with the values that the template set, are the key of its text. A known
-//! string is reused, and its cost is charged again. The template then lacks the names that the
-//! partial would have set; if it looks one of them up, it is evaluated again without reuse.
+//! that it looks up. These names, with the values that the template set for them, form the key of
+//! the output. Known output is reused, and its cost is charged again. The template then lacks the
+//! names that the partial would have set; if the template looks one of them up, it is evaluated
+//! again without reuse.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use crate::memory::{Identity, Question};
 
 /// The memory overhead of a string, in bytes.
 const HOLDER: usize = 160;
-/// The maximum length of a string in a key, in bytes: each include reads all of it.
+/// The maximum length of a string in a key, in bytes. Each include reads the whole string.
 const LONGEST: usize = 16 * 1024;
-/// The maximum number of evaluations of a partial to learn the names that it looks up.
+/// The maximum number of times that a partial is evaluated to learn the names that it looks up.
 const ATTEMPTS: usize = 3;
 
 /// The rendered strings that may be kept.
@@ -33,7 +34,7 @@ pub(crate) struct Keep {
     pub(crate) with_prompt: bool,
 }
 
-/// A [`Question`]: the names that a partial has looked up so far.
+/// The [`Question`] for the names that a partial has looked up so far.
 #[derive(PartialEq, Eq, Hash)]
 struct NamesOf(Identity, u32);
 
@@ -41,7 +42,7 @@ impl Question for NamesOf {
     type Answer = Arc<[Arc<str>]>;
 }
 
-/// A [`Question`]: the output of a partial.
+/// The [`Question`] for the output of a partial.
 #[derive(PartialEq, Eq, Hash)]
 struct TextOf {
     engine: Identity,
@@ -72,9 +73,9 @@ struct Text {
     written: Arc<Traced>,
     spent: u64,
     steps: u64,
-    /// The names of the variables that the template passes to it.
+    /// The names of the variables that the template passes to the partial.
     given: Arc<[Arc<str>]>,
-    /// The names that it sets for the rest of the template.
+    /// The names that the partial sets for the rest of the template.
     set: Vec<Arc<str>>,
 }
 
@@ -83,7 +84,7 @@ pub(super) struct BodyLibrary<'r> {
     pub(super) engine: &'r Engine,
     pub(super) input: &'r BodyInput<'r>,
     pub(super) keep: Option<Keep>,
-    /// The maximum number of steps of a partial.
+    /// The maximum number of steps for a partial.
     pub(super) fuel: u64,
     /// The names that the template lacks.
     pub(super) left_out: LeftOut,
@@ -97,7 +98,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns `true` if the template looked one of them up.
+    /// Returns `true` if the template looked up one of these names.
     pub(super) fn was_asked_for(&self) -> bool {
         self.was_asked_for.get()
     }
@@ -234,7 +235,7 @@ impl BodyLibrary<'_> {
 }
 
 impl Text {
-    /// Returns `true` if it does not set any name that the template has set.
+    /// Returns `true` if the partial does not set any name that the template has set.
     fn is_apart(&self, template: &dyn Names) -> bool {
         self.set
             .iter()

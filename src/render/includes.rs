@@ -17,7 +17,7 @@ use crate::repo::folders::ROLES;
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
-/// Returns why a name is rejected, regardless of what it refers to.
+/// Returns the reason why a name is rejected, regardless of what it refers to.
 fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {
@@ -39,7 +39,7 @@ impl eval::Library for Engine {
 }
 
 impl Engine {
-    /// Runs the checks that require all partials: includes, cycles, names of functions.
+    /// Runs the checks that require all partials: includes, cycles, and function names.
     pub(super) fn check_partials(&mut self, repo: &Repo, findings: &mut Vec<Diagnostic>) {
         let names: Vec<Arc<str>> = self.partial_names.iter().cloned().collect();
         for name in &names {
@@ -54,8 +54,8 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// Returns the data that each partial reads, including through its includes. Partials in a
-    /// cycle may lack a part of it, but never run.
+    /// Returns the data that each partial reads, including through its includes. For partials in a
+    /// cycle, the result may be incomplete, but such partials never run.
     fn reads_by_partial(
         &self,
         names: &[Arc<str>],
@@ -265,9 +265,9 @@ impl Engine {
 
 /// The includes between partials, by index.
 struct Links {
-    /// The partials that each one includes, in order and without duplicates.
+    /// The partials that each partial includes, in order and without duplicates.
     targets: Vec<Vec<usize>>,
-    /// The partials that include each one.
+    /// The partials that include each partial.
     users: Vec<Vec<usize>>,
 }
 
@@ -328,8 +328,8 @@ impl Links {
         groups
     }
 
-    /// Returns the shortest cycle through the first of some partials that all include each other,
-    /// as steps.
+    /// Returns the shortest cycle, as steps, through the first of several partials that all include
+    /// each other.
     fn circle(&self, members: &HashSet<usize>) -> Vec<(usize, usize)> {
         let Some(&first) = members.iter().min() else {
             return Vec::new();
@@ -381,12 +381,12 @@ fn walk(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Ve
     }
 }
 
-/// A partial and the range of one of its includes.
+/// A partial, and the range of an include in it.
 type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// One of its includes has its own finding.
+    /// An include refers to a partial that has its own finding.
     Broken,
     Refused(Box<Diagnostic>),
     /// An include is optional, and its partial exists nowhere.
@@ -430,7 +430,7 @@ fn is_unquoted_name(expression: &str) -> bool {
         && letters.all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
-/// Returns the advice for the include of a role.
+/// Returns the advice for an include that refers to a role.
 fn role_of(repo: &Repo, target: &str) -> Option<String> {
     let role = target.strip_prefix(ROLES)?.strip_prefix('/')?;
     let role = role.strip_suffix(".md")?;
@@ -459,7 +459,7 @@ fn near_partials<'a>(
             name
         }
     }
-    /// Removes a first folder that resembles `partials`.
+    /// Removes the first folder if it resembles `partials`.
     fn below_partials(name: &str) -> &str {
         name.split_once('/')
             .filter(|(folder, _)| is_meant(folder))

@@ -12,11 +12,11 @@ use super::tracked::{Native, Origin, Tracked};
 use super::values::undefined;
 use super::{account, values};
 
-/// The name that replaces `loop.index` where it counts from 0; padding makes it as long as the
-/// original.
+/// The name that replaces `loop.index` where the index counts from 0. Padding makes the name as
+/// long as the original.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
-/// The functions in addition to those of all templates.
+/// The functions in addition to those for all templates.
 pub(super) const FUNCTIONS: [&str; 26] = [
     "at",
     "capitalize",
@@ -104,7 +104,7 @@ fn index(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     this.get_attr("index0").map(Tracked::plain)
 }
 
-/// Returns the alternative to a function of inja in a repository that does not use inja.
+/// Returns the alternative to an inja function in a repository that does not use inja.
 pub(super) fn instead(name: &str) -> Option<String> {
     let written = match name {
         "at" => "list[index]",

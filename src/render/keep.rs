@@ -7,16 +7,16 @@ use super::account::{self, ELEMENT, LIST, MAP, MEMBER, VISIT};
 use super::objects::Module;
 use super::values::{Shape, check_depth, shape};
 
-/// The holder of a kept value.
+/// The place where a value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// A variable.
     Variable,
-    /// A namespace, which outlives loops, and which an assignment could make contain itself.
+    /// A namespace. It outlives loops, and an assignment could make the namespace contain itself.
     Namespace,
 }
 
-/// Charges for a value to keep, and rejects one that nests too deeply; a namespace accepts only
+/// Charges for a value to keep, and rejects a value that nests too deeply. A namespace accepts only
 /// data.
 pub(super) fn keep(value: &Value, place: Holder) -> Result<(), Error> {
     keep_at(value, place, 0)

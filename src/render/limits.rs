@@ -1,4 +1,4 @@
-//! The limits on the nesting of a template, counted on its tokens before any code recurses over it.
+//! Limits on the nesting of a template. Its tokens are counted before any code recurses over it.
 //!
 //! The engine's parser limits brackets and blocks, but not chains, in which every link adds a level
 //! to the tree that is compiled and checked: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`, `{% elif %}`
@@ -19,13 +19,13 @@ pub(super) const MAX_TEXT: usize = 4 * 1024 * 1024;
 const MAX_TAGS: usize = 10_000;
 /// The maximum number of `{% block %}` tags in one template: each inclusion examines all of them.
 const MAX_BLOCKS: usize = 64;
-/// The maximum number of names that one template gives to members of namespaces: testing whether a
+/// The maximum number of names that one template gives to namespace members: testing whether a
 /// namespace is empty examines all of them.
 pub(super) const MAX_MEMBERS: usize = 256;
 
 /// The maximum length of a name, in bytes: each step that uses a name compares or copies it.
 const MAX_NAME: usize = 256;
-/// The maximum number of parameters of one macro: each call, and each read of the parameter list,
+/// The maximum number of parameters per macro: each call, and each read of the parameter list,
 /// takes one step for all of them.
 const MAX_PARAMETERS: usize = 50;
 
@@ -36,12 +36,12 @@ pub(super) struct Depth {
     branches: usize,
     tags: usize,
     blocks: usize,
-    /// The number of parameters in the current tag; `None` if it is not a macro's.
+    /// The number of parameters in the current tag; `None` if the tag is not a macro's.
     parameters: Option<usize>,
     /// The location where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
-    /// The location where it nests too deeply, if any.
+    /// The location where the template nests too deeply, if any.
     pub(super) exceeded: Option<Range<usize>>,
 }
 

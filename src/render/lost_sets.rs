@@ -32,11 +32,11 @@ pub(super) fn find(template: &Stmt<'_>) -> Vec<LostSet> {
     found.collect()
 }
 
-/// The names of a loop, a block or a macro, which end with it.
+/// The names in a loop, a block or a macro. They exist only until its end.
 #[derive(Default)]
 struct Frame<'t> {
     kind: FrameKind,
-    /// The names that have a value here, each with the assignment of this loop that nothing has
+    /// The names that have a value here, each with the assignment in this loop that nothing has
     /// read so far.
     names: HashMap<&'t str, Option<Assignment>>,
     /// The assignments here, by name.
@@ -47,7 +47,7 @@ struct Frame<'t> {
 /// An assignment that nothing has read so far.
 struct Assignment {
     place: Range<usize>,
-    /// Its number among all assignments.
+    /// The assignment's number among all assignments.
     number: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'t> Lost<'t> {
         self.order.push(name);
     }
 
-    /// Removes and returns all names after the first `first` ones.
+    /// Removes and returns all names except the first `first` names.
     fn taken_from(&mut self, first: usize) -> Vec<(&'t str, Range<usize>)> {
         let added = self.order.split_off(first);
         let places = &mut self.places;

@@ -15,7 +15,7 @@ use crate::world::{EntryKind, MemoryWorld};
 
 impl Engine {
     /// Records calls that read a nonexistent file by a literal name. Paths that the template tests
-    /// with `file_exists` are exempt. If the template computes such a path or lists a folder, all
+    /// with `file_exists` are exempt. If the template computes a tested path or lists a folder, all
     /// paths are exempt.
     pub(super) fn note_missing_files(&mut self, repo: &Repo) {
         let scope = files_of_layers(repo);
@@ -77,7 +77,7 @@ fn refusal(scope: &PromptScope, read: &FileRead) -> Option<Refusal> {
     (refusal.rule == &rules::PROMPT_MISSING).then_some(refusal)
 }
 
-/// Returns a scope with the files that prompts of the repository may read, and an empty project.
+/// Returns a scope with the files that the repository's prompts may read, and an empty project.
 fn files_of_layers(repo: &Repo) -> PromptScope {
     let layers = || repo.readable_layers(LayerKind::Own);
     PromptScope {

@@ -17,7 +17,7 @@ use crate::diag::{Diagnostic, Suggestions, did_you_mean};
 use crate::repo::{Dialect, Repo};
 use crate::source::Sources;
 
-/// The variables of bodies that no template sets.
+/// The variables in bodies that no template sets.
 const SET_BY_THE_ENGINE: [&str; 2] = ["ctx", "loop"];
 
 /// The maximum number of templates that are searched for imported names, in total.
@@ -38,7 +38,7 @@ impl Engine {
         self.check_calls(repo, name, super::function_names(kind), findings);
     }
 
-    /// Checks the calls of a template that may use the given functions and those of all templates.
+    /// Checks the calls in a template that may use the given functions and those of all templates.
     pub(super) fn check_calls(
         &mut self,
         repo: &Repo,
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Notes variables of bodies that no template sets, but whose names resemble variables that a
+    /// Notes variables in bodies that no template sets, but whose names resemble variables that a
     /// template sets. An included template may set a variable that another one reads, so all
     /// templates must be known.
     pub(super) fn note_misspelt_variables(&mut self, sources: &Sources) {

@@ -1,4 +1,4 @@
-//! The objects other than data in templates, wherever they run: functions, namespaces and modules.
+//! Objects in templates other than data: functions, namespaces and modules.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,7 @@ impl Object for Function {
 pub(super) struct Namespace(Mutex<BTreeMap<Arc<str>, Tracked>>);
 
 impl Namespace {
-    /// Returns a namespace with members.
+    /// Returns a namespace with the given members.
     pub(super) fn new(members: impl Iterator<Item = (Arc<str>, Tracked)>) -> Namespace {
         Namespace(Mutex::new(members.collect()))
     }

@@ -1,4 +1,4 @@
-//! The parts of expressions: one walk for all code that examines a template's text, and the
+//! The parts of expressions: one traversal for all code that examines a template's text, and the
 //! meaning of a part.
 
 use std::ops::Range;

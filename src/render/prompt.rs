@@ -1,4 +1,4 @@
-//! System prompts: their functions, and the files that these may read.
+//! The functions of system prompts, and the files that prompts may read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ enum OwnFunction {
 }
 
 impl OwnFunction {
-    /// Returns `true` if its result depends on files.
+    /// Returns `true` if the function's result depends on files.
     fn looks_at_files(self) -> bool {
         match self {
             OwnFunction::ReadFile
@@ -67,10 +67,10 @@ const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("agent_role", OwnFunction::AgentRole),
 ];
 
-/// The functions of bodies that prompts may call as well.
+/// The body functions that prompts may also call.
 const SHARED_FUNCTIONS: [&str; 3] = ["existsIn", "length", "tojson"];
 
-/// The functions of system prompts, in addition to the engine's.
+/// The functions for system prompts, in addition to the engine's.
 pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()] = {
     let mut names = [""; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()];
     let mut at = 0;
@@ -100,7 +100,7 @@ pub struct PromptScope {
     pub folders: Folders,
 }
 
-/// The variables of prompts.
+/// The variables in prompts.
 pub(super) const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
 /// Returns `true` if the value of a name depends on the conversation, or may change while a program
@@ -193,7 +193,7 @@ impl PromptScope {
         of_file(self.read_file(path)?)
     }
 
-    /// Adds the names of roles to the refusal of one that has no file.
+    /// Adds the role names to the refusal of a role that has no file.
     pub(super) fn about_role(&self, id: &str, mut refusal: Refusal) -> Refusal {
         if refusal.rule != &rules::PROMPT_MISSING {
             return refusal;
@@ -517,7 +517,7 @@ fn extension(path: &str) -> Range<usize> {
     dot.map_or(path.len(), |at| name.start + at + 1)..path.len()
 }
 
-/// Returns the folder of a path like Qt's `QFileInfo::path`: `.` for a bare name.
+/// Returns the folder of a path, as Qt's `QFileInfo::path` does: `.` for a bare name.
 fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (path,): (&Value,) = from_args(&native.arguments.values)?;
     let path = text(path)?;
@@ -529,8 +529,8 @@ fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     }
 }
 
-/// Returns the part of a name after its last dot like Qt's `QFileInfo::suffix`: also if the name
-/// begins with the dot.
+/// Returns the part of a name after its last dot, as Qt's `QFileInfo::suffix` does, even if the
+/// name begins with that dot.
 fn suffix(path: &str) -> Range<usize> {
     let name = basename(path);
     path[name.clone()]

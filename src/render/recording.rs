@@ -2,7 +2,7 @@
 //! other source of this information.
 //!
 //! Every evaluation of a template tracks its strings. The result is a [`Recording`], which returns
-//! the writers of ranges of the output.
+//! the writers of ranges in the output.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -28,11 +28,11 @@ pub(crate) struct Recording {
     layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a writer.
     template: u32,
-    /// The recording of the system prompt, which some bytes belong to.
+    /// The recording of the system prompt, to which some bytes belong.
     prompt: Option<Arc<Recording>>,
 }
 
-/// The positions of the runs of an output.
+/// The positions of the runs in an output.
 #[derive(Debug)]
 struct Layout {
     /// The start offset of each run.
@@ -44,13 +44,13 @@ struct Layout {
 /// A run of output with its writer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The bytes of the output.
+    /// The byte range in the output.
     pub output: Range<usize>,
     /// The writer of the bytes.
     pub by: By,
-    /// The template's text that first wrote them: literal text, or the tag.
+    /// The template's text that first wrote the bytes: literal text, or the tag.
     pub span: Span,
-    /// The tag, if one wrote them.
+    /// The tag, if a tag wrote the bytes.
     pub tag: Option<Span>,
     /// The steps that led to the location, the innermost first.
     pub steps: Vec<Step>,
@@ -71,25 +71,25 @@ impl Written {
 /// The source of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum By {
-    /// Literal text of a template.
+    /// Literal text in a template.
     Template,
     /// A data value.
     Data {
-        /// Its location in `ctx`.
+        /// The value's location in `ctx`.
         path: Arc<Pointer>,
-        /// The range in its text.
+        /// The range in the value's text.
         bytes: Range<usize>,
     },
     /// A file that a prompt read.
     File {
         /// The file that was read.
         file: Arc<ReadFile>,
-        /// The range in its text.
+        /// The range in the file's text.
         bytes: Range<usize>,
     },
     /// A tag, for the punctuation that it writes around values.
     Tag,
-    /// Computed by the tag from these values: an inferred location.
+    /// A tag computed the bytes from these values, so the location is inferred.
     Computed(Vec<From>),
 }
 
@@ -100,7 +100,7 @@ pub enum From {
     Data(Arc<Pointer>),
     /// A file.
     File(Arc<ReadFile>),
-    /// Text of a template.
+    /// Text in a template.
     Template(Span),
 }
 
@@ -113,7 +113,7 @@ pub struct Step {
     pub span: Span,
 }
 
-/// The kinds of steps from one location of a template to another.
+/// The kinds of steps from one location in a template to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// `{% include %}`.
@@ -140,7 +140,7 @@ impl StepKind {
         }
     }
 
-    /// Returns the phrase that precedes its location.
+    /// Returns the phrase that precedes the step's location.
     pub fn at(self) -> &'static str {
         match self {
             StepKind::Include => "included at",
@@ -236,8 +236,8 @@ impl Recording {
         self.text.len() + size_of_val(&*self.runs) + self.trace.weight()
     }
 
-    /// Returns the recording with another form of the text, in which the same bytes have the same
-    /// writers.
+    /// Returns the recording with a different form of the text, in which the same bytes have the
+    /// same writers.
     pub(crate) fn with_text(self, text: Arc<str>) -> Recording {
         debug_assert_eq!(text.len(), self.text.len(), "offsets stay the same");
         Recording { text, ..self }
@@ -320,7 +320,7 @@ impl Recording {
         &self.text
     }
 
-    /// Returns the writers of a range of the output, in order. Empty runs inside the range are
+    /// Returns the writers of a range in the output, in order. Empty runs inside the range are
     /// omitted, except at the start of an empty range.
     pub(crate) fn written(
         &self,
@@ -515,7 +515,7 @@ impl Recording {
     }
 }
 
-/// Returns a range that begins to count at an offset.
+/// Returns a range moved by an offset.
 fn shifted(range: &Range<usize>, at: u32) -> Range<usize> {
     at as usize + range.start..at as usize + range.end
 }

@@ -1,5 +1,5 @@
 //! Calls that are valid only in some places: `loop(…)` runs the enclosing loop again, and `super()`
-//! the block that the current one overrides.
+//! runs the block that the current one overrides.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Misplaced {
 pub(super) struct Scope {
     /// The number of enclosing loops.
     loops: usize,
-    /// `true` inside a block, but not in a macro in it.
+    /// `true` inside a block, but not inside a macro in the block.
     pub(super) is_block: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Refusals of templates that have their own rules.
+//! Template refusals that have their own rules.
 
 use minijinja::{Error, ErrorKind};
 
@@ -19,7 +19,7 @@ pub(super) struct Refusal {
 /// A file of a layer that is not text.
 #[derive(Debug)]
 pub(super) struct UnreadableFile {
-    /// Its path in reports.
+    /// The file's path in reports.
     pub(super) path: String,
     pub(super) bytes: Vec<u8>,
     /// The offset of the first invalid byte.

@@ -14,10 +14,10 @@ use super::place::Place;
 /// The maximum number of runs in a string: enough for a long history, and too few for a loop that
 /// keeps doubling a string.
 const MAX_RUNS: usize = 1 << 18;
-/// The maximum number of times that a run counts as escaped; beyond it, its writer counts as
-/// computed.
+/// The maximum number of times that a run counts as escaped; beyond this number, the run's writer
+/// counts as computed.
 const MAX_ESCAPES: u8 = 4;
-/// The maximum number of inputs that a computed string names.
+/// The maximum number of inputs that are recorded for a computed string.
 pub(super) const MAX_INPUTS: usize = 16;
 
 /// The member of the data that contains the system prompt.
@@ -31,7 +31,7 @@ pub(super) type FrameId = u32;
 pub struct ReadFile {
     /// The location that contains the file.
     pub place: ReadPlace,
-    /// Its path in that location.
+    /// The file's path in that location.
     pub path: Arc<str>,
 }
 
@@ -47,22 +47,22 @@ pub enum ReadPlace {
 /// The writer of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Writer {
-    /// Text of a template, or a literal of an expression; it has the same length as the bytes,
+    /// Text in a template, or a literal in an expression. It has the same length as the bytes,
     /// unless escapes were decoded.
     Template(Place),
     /// A leaf of the data, starting at a byte of its text.
     Data { path: DataPath, at: u32 },
     /// A file that a prompt read, starting at a byte.
     File { file: Arc<ReadFile>, at: u32 },
-    /// The tag that wrote them: quotes and JSON commas.
+    /// The tag that wrote the bytes, such as quotes and JSON commas.
     Tag,
     /// A computation from these inputs.
     Computed(Arc<Vec<Input>>),
 }
 
 impl Writer {
-    /// Returns the writer of a string that was computed from other strings; it names their first
-    /// inputs.
+    /// Returns the writer of a string that was computed from other strings. The writer contains
+    /// their first inputs.
     pub(super) fn computed_from(runs: &[Run]) -> Writer {
         Writer::Computed(Arc::new(inputs(runs).take(MAX_INPUTS).collect()))
     }
@@ -86,16 +86,16 @@ impl Input {
     }
 }
 
-/// A run of bytes with one writer. Bodies hold many, so it is small.
+/// A run of bytes with one writer. Bodies contain many runs, so the type is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
-    /// The number of bytes: a string is shorter than 2^32.
+    /// The number of bytes. A string is shorter than 2^32 bytes.
     len: u32,
-    /// The write that first wrote them.
+    /// The write that first wrote the bytes.
     pub(super) emission: Emission,
-    /// The frame of the render at that time.
+    /// The frame of the render at the time of that write.
     pub(super) frame: FrameId,
-    /// The number of times that the bytes were escaped as JSON since.
+    /// The number of times that the bytes have been escaped as JSON since then.
     pub(super) escaped: u8,
     /// `true` if the emission and the frame belong to the system prompt's own recording.
     pub(super) is_of_prompt: bool,
@@ -108,7 +108,7 @@ pub(super) struct Run {
 pub(super) struct Emission(u32);
 
 impl Emission {
-    /// None yet: the text is still a value.
+    /// No write yet, because the text is still a value.
     pub(super) const NONE: Emission = Emission(u32::MAX);
     /// Literal text, which no tag wrote.
     pub(super) const LITERAL: Emission = Emission(u32::MAX - 1);
@@ -250,8 +250,8 @@ impl Rope {
         }
     }
 
-    /// Replaces all runs by one that was computed from their first inputs. The new run keeps the
-    /// tag of the last one.
+    /// Replaces all runs with one that was computed from their first inputs. The new run keeps the
+    /// last run's tag.
     pub(super) fn forget(&mut self) {
         let whole = Run::new(self.text.len(), Writer::computed_from(&self.runs));
         let last = self.runs.pop().unwrap_or_else(|| whole.clone());
@@ -280,7 +280,7 @@ impl<'t> RopeSlice<'t> {
         Cutter::new(self).part(range)
     }
 
-    /// Returns the text with the writers of some data values in place of the runs that name these
+    /// Returns the text with the writers of some data values in place of the runs that have these
     /// values as their writers.
     pub(super) fn replaced(self, values: &impl Values) -> Rope {
         let mut made = Rope::default();
@@ -300,7 +300,7 @@ impl<'t> RopeSlice<'t> {
         made
     }
 
-    /// Returns the text with the writers of a system prompt in place of the runs that name the
+    /// Returns the text with the writers of a system prompt in place of the runs that have the
     /// prompt as their writer. If the template inserted a placeholder, the prompt replaces it in
     /// the text.
     pub(super) fn with_prompt(self, placeholder: Option<&str>, prompt: RopeSlice<'_>) -> Rope {
@@ -363,14 +363,14 @@ impl<'t> Indexed<'t> {
         behind.saturating_sub(1)
     }
 
-    /// Returns the runs of a part of the text.
+    /// Returns the runs in a part of the text.
     pub(super) fn runs(&self, range: &Range<usize>) -> &'t [Run] {
         let end = self.starts.partition_point(|start| *start < range.end);
         let first = self.run_at(range.start).min(end);
         &self.whole.runs[first..end]
     }
 
-    /// Returns a part of the text with its writers; an empty string if it is shorter.
+    /// Returns a part of the text with its writers; an empty string if the text is too short.
     pub(super) fn part(&self, range: Range<usize>) -> Rope {
         if self.whole.text.get(range.clone()).is_none() {
             return Rope::default();
@@ -401,8 +401,8 @@ pub(super) fn starts(runs: &[Run]) -> Vec<usize> {
     starts.collect()
 }
 
-/// Returns the range of the value that each run belongs to, together with its neighbours of the
-/// same emission.
+/// Returns, for each run, the range of the value that it belongs to. Adjacent runs with the same
+/// emission form one value.
 pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
     let values = runs.chunk_by(|one, next| emission(one) == emission(next));
     let mut end = 0;
@@ -422,13 +422,13 @@ pub(super) fn whole_prompt() -> Writer {
     }
 }
 
-/// The text in which a value is written, with its writers.
+/// The text of a value, with its writers.
 pub(super) struct ValueText<'t> {
     pub(super) text: &'t str,
     pub(super) runs: Runs<'t>,
 }
 
-/// The runs of a string.
+/// The runs in a string.
 pub(super) enum Runs<'t> {
     One(Run),
     Many(&'t [Run]),
@@ -466,7 +466,7 @@ pub(super) struct Cutter<'t> {
     whole: RopeSlice<'t>,
     /// The next run.
     next: usize,
-    /// Its offset in the text.
+    /// The offset of the next run in the text.
     start: usize,
     /// The length of the run's text that the cursor has passed, and that length before escaping.
     passed: (usize, usize),
@@ -482,7 +482,7 @@ impl<'t> Cutter<'t> {
         }
     }
 
-    /// Returns a part.
+    /// Returns the part of the string at `range`.
     pub(super) fn part(&mut self, range: Range<usize>) -> Rope {
         let mut part = Rope::default();
         self.cut(range, &mut part);
@@ -559,7 +559,7 @@ impl Run {
         self.len == 0
     }
 
-    /// Returns the run of its text after it was escaped, with the new length.
+    /// Returns the run for its text after escaping, with the new length.
     fn escaped(&self, len: usize, times: u8) -> Run {
         let (escaped, writer) = match (&self.writer, self.escaped.saturating_add(times)) {
             (Writer::Tag, _) => (0, Writer::Tag),
@@ -597,7 +597,7 @@ impl Run {
         self.range(text) == Some(0..value.len())
     }
 
-    /// Returns this run; if it was computed from known values, replaces them with their own inputs.
+    /// Returns this run. If it was computed from known values, their own inputs replace them.
     fn computed_from(&self, values: &impl Values) -> Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();

@@ -1,4 +1,4 @@
-//! The rules of templates.
+//! The rules about templates.
 
 crate::diag::rules! {
     SYNTAX = Error "template/syntax", "a template does not parse",

@@ -31,7 +31,7 @@ impl Slip {
     }
 }
 
-/// Returns the known mistake that made a template fail to parse at byte `at`, if any.
+/// Returns the known mistake, if any, that prevented a template from parsing at byte `at`.
 pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
     conflict(text)
         .or_else(|| comment(text, at))
@@ -59,8 +59,8 @@ fn conflict(text: &str) -> Option<Slip> {
     None
 }
 
-/// Operators of other languages, each with its replacement in templates. An operator that begins
-/// with another one precedes it.
+/// Operators of other languages, each with its replacement in templates. If one operator begins
+/// with another, the longer one comes first.
 const OPERATORS: [(&str, &str); 15] = [
     ("===", "to compare, write `==`"),
     ("!==", "to compare, write `!=`"),
@@ -82,8 +82,8 @@ const OPERATORS: [(&str, &str); 15] = [
     ("$", "write the name of the variable alone"),
 ];
 
-/// Recognises an operator of another language around the byte at which the parser stopped, which may
-/// be in its middle.
+/// Recognises an operator of a different language around the byte at which the parser stopped. The
+/// byte may be in the middle of the operator.
 fn operator(text: &str, at: usize) -> Option<Slip> {
     let written = |operator: &str| {
         let starts = (0..operator.len()).filter_map(|before| at.checked_sub(before));
@@ -107,7 +107,7 @@ fn operator(text: &str, at: usize) -> Option<Slip> {
     })
 }
 
-/// The quotation marks that word processors write.
+/// The quotation marks that word processors insert.
 const TYPOGRAPHIC_QUOTES: [char; 6] = ['“', '”', '„', '‘', '’', '«'];
 
 /// Recognises a typographic quotation mark.
@@ -144,7 +144,7 @@ struct Tag {
     braces: usize,
     /// `{{` inside the tag.
     inner: Option<Range<usize>>,
-    /// `true` if it is a `for`.
+    /// `true` if the tag is a `for`.
     is_for: bool,
     /// The last token, if it is a name.
     name: Option<Range<usize>>,

@@ -40,8 +40,8 @@ pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression of the value.
     pub(super) value: Range<usize>,
-    /// `true` if it may contain any text; IDs, names and media types have a restricted character
-    /// set.
+    /// `true` if the value may contain any text; IDs, names and media types have a restricted
+    /// character set.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,
     /// `true` if there is nothing else between the quotes.
@@ -66,7 +66,7 @@ pub(super) struct DataSlips {
     pub(super) unescaped: Vec<Unescaped>,
 }
 
-/// Members whose values are fixed words of the format, or not text.
+/// Members whose values are fixed words in the format, or are not text.
 const NO_TEXTS: [&str; 6] = ["role", "type", "is_error", "is_url", "source", "schema"];
 
 /// Members whose values contain no quotes if providers respect their formats.
@@ -449,7 +449,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Checks the expression of a guard: each member in its path must be one that can exist.
+    /// Checks a guard's expression. Each member in its path must be one that can exist.
     fn guarded(&mut self, expression: &Expr<'t>) {
         let (object, member, span) = match expression {
             Expr::GetAttr(it) => (&it.expr, it.name.to_owned(), it.span()),
@@ -530,8 +530,8 @@ impl<'t> Walker<'t> {
         parts::visit(expression, |part| self.expression(part));
     }
 
-    /// Checks the attribute by which a filter selects elements: if it cannot exist, either none or
-    /// all are selected.
+    /// Checks the attribute by which a filter selects elements: if the attribute cannot exist,
+    /// either no element or every element is selected.
     fn attribute(&mut self, list: &Expr<'t>, arguments: &[CallArg<'t>]) {
         let Some(CallArg::Pos(path)) = arguments.first() else {
             return;

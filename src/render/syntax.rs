@@ -127,7 +127,7 @@ fn misplaced_tag(
     }
 }
 
-/// Returns the alternative to a tag of another template language.
+/// Returns the alternative to a tag of a different template language.
 fn instead_of_tag(tag: &str) -> Option<&'static str> {
     Some(match tag {
         "break" | "continue" => {
@@ -176,7 +176,7 @@ const TAGS: [&str; 26] = [
     "with",
 ];
 
-/// Returns the message and the help for an error of the parser; `found` is the text at its location.
+/// Returns the message and the help for a parser error; `found` is the text at its location.
 fn reworded(detail: &str, found: &str) -> (Cow<'static, str>, &'static str) {
     if detail.starts_with("mismatching name on block") {
         return (

@@ -54,7 +54,7 @@ pub(super) enum AbsentKind {
     Value,
     /// A parameter without a value in the call; the location is its name in the declaration.
     Parameter,
-    /// A name that the imported template does not have; the location is the name in the tag.
+    /// A name that the imported template lacks; the location is the name in the tag.
     Import,
 }
 
@@ -98,7 +98,7 @@ impl Tracked {
         }
     }
 
-    /// Returns a string with its writers, as far as these can be distinguished.
+    /// Returns a string with its writers, if these can still be distinguished.
     pub(super) fn text(mut rope: Rope) -> Tracked {
         if !account::keep_runs(rope.runs.len()) {
             rope.forget();
@@ -134,14 +134,13 @@ impl Tracked {
         matches!(self.origin, Origin::Nothing) && self.value.is_undefined()
     }
 
-    /// Returns `true` if it is undefined and must not be used.
+    /// Returns `true` if the value is undefined and must not be used.
     pub(super) fn is_missing(&self) -> bool {
         self.value.is_undefined() && !matches!(self.origin, Origin::Nothing)
     }
 }
 
-/// Returns the value of an inline `if` without `else`, which only an expression of the engine can
-/// produce.
+/// Returns the value of an inline `if` without `else`, which only an engine expression can produce.
 fn made_by_engine() -> Result<Value, Error> {
     Environment::empty()
         .compile_expression("none if false")?
@@ -149,7 +148,7 @@ fn made_by_engine() -> Result<Value, Error> {
 }
 
 impl Origin {
-    /// Returns the origin of an element of a list.
+    /// Returns the origin of a list's element.
     pub(super) fn element(&self, index: usize) -> Origin {
         match self {
             Origin::Data(path) => Origin::Data(path.element(index)),
@@ -158,7 +157,8 @@ impl Origin {
         }
     }
 
-    /// Returns the origin of a member of an object; `index` is its position in the object's order.
+    /// Returns the origin of an object's member; `index` is the member's position in the object's
+    /// order.
     pub(super) fn member(&self, name: &str, index: impl FnOnce() -> Option<usize>) -> Origin {
         match self {
             Origin::Data(path) => Origin::Data(path.member(name)),
@@ -268,24 +268,24 @@ impl Arguments {
             .collect()
     }
 
-    /// Returns the expression of an undefined argument, or of an undefined part of one.
+    /// Returns the expression of an undefined argument, or of an argument's undefined part.
     pub(super) fn missing(&self) -> Option<Absent> {
         self.origins.iter().find_map(Origin::missing)
     }
 }
 
-/// Looks up variables of a template.
+/// Looks up template variables.
 pub(super) trait Names {
-    /// Returns the value of the variable with a name, if it exists.
+    /// Returns the value of the variable with this name, if it exists.
     fn lookup(&self, name: &str) -> Option<Value>;
 
-    /// Returns the value of the variable with a name, if a template has set it.
+    /// Returns the value of the variable with this name, if a template has set it.
     fn lookup_set(&self, _name: &str) -> Option<Value> {
         None
     }
 }
 
-/// A call of one of our filters, tests or functions.
+/// A call to one of our filters, tests or functions.
 pub(super) struct Native<'n, 'e> {
     pub(super) arguments: Arguments,
     /// The state for the engine's own filters.
@@ -294,8 +294,8 @@ pub(super) struct Native<'n, 'e> {
 }
 
 impl<'e> Native<'_, 'e> {
-    /// Returns a value that was computed from the arguments; for a string, they are recorded as its
-    /// inputs.
+    /// Returns a value that was computed from the arguments; for a string, the arguments are
+    /// recorded as its inputs.
     pub(super) fn computed(&self, value: Value) -> Tracked {
         let Some(text) = value.as_str() else {
             return Tracked::plain(value);
@@ -319,7 +319,7 @@ impl<'e> Native<'_, 'e> {
         Tracked::text(self.arguments.get(0).with_runs(text).slice().part(range))
     }
 
-    /// Returns a call with other arguments, made from this one.
+    /// Returns a call with different arguments, based on this call.
     pub(super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
         Native {
             arguments,
@@ -332,7 +332,7 @@ impl<'e> Native<'_, 'e> {
     ///
     /// # Errors
     ///
-    /// Returns an error if it has no elements, or too many.
+    /// Returns an error if the argument has no elements, or too many.
     pub(super) fn elements(&self, index: usize) -> Result<Vec<Tracked>, Error> {
         elements(&self.arguments.get(index))
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use minijinja::machinery::{self, Span, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// A mismatch between the tags of a string.
+/// A mismatch between the tags in a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unbalanced {
     /// A tag without its end tag.
@@ -43,7 +43,8 @@ const WITH_END: [&str; 9] = [
     "with",
 ];
 
-/// Finds the first mismatch up to byte `end`; at the end of the text, a tag that is still open.
+/// Finds the first mismatch up to byte `end`. At the end of the text, a tag that is still open is a
+/// mismatch.
 pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     let mut open: Vec<OpenTag> = Vec::new();
     let mut tag: Option<Tag> = None;
@@ -124,7 +125,7 @@ fn range(span: Span) -> Range<usize> {
 /// A tag that is being read.
 struct Tag {
     start: usize,
-    /// The characters that close it.
+    /// The characters that close the tag.
     delimiter: &'static str,
     name: Option<String>,
     /// `true` if a value is assigned: `{% set x = 1 %}` has no end tag.

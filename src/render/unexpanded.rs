@@ -14,7 +14,8 @@ use super::folders::PROMPT_VARIABLES;
 /// The strings found so far in one template.
 #[derive(Debug, Default)]
 pub(super) struct Unexpanded {
-    /// Variables that contain such a string, with the locations where it is written.
+    /// Variables that contain a string with a folder variable, with the locations where the string
+    /// is written.
     held: HashMap<String, Vec<Range<usize>>>,
     /// The locations of strings that are printed.
     pub(super) printed: Vec<Range<usize>>,
@@ -41,8 +42,8 @@ impl Unexpanded {
         }
     }
 
-    /// Returns the strings with a folder variable in a value. Arguments of functions are ignored: a
-    /// function may expand them or not print them.
+    /// Returns the strings with a folder variable in a value. Function arguments are ignored,
+    /// because a function may expand them or may not print them.
     fn texts(&self, value: &Expr<'_>) -> Vec<Range<usize>> {
         let both =
             |left: &Expr<'_>, right: &Expr<'_>| [self.texts(left), self.texts(right)].concat();

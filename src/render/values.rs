@@ -1,5 +1,5 @@
-//! Walks over values, with charged cost and bounded depth; also the errors for missing values, and
-//! for values that are not strings.
+//! Traverses values, charging for the cost and limiting the depth. Also returns the errors for
+//! missing values, and for values that are not strings.
 
 use indexmap::IndexMap;
 use minijinja::value::{DynObject, Tuple, ValueKind};
@@ -19,7 +19,7 @@ pub(super) type Members = IndexMap<Value, Value>;
 pub(super) enum Shape<'v> {
     Elements(&'v [Value]),
     Members(&'v Members),
-    /// Another object of the engine, such as a loop or a function.
+    /// A different engine object, such as a loop or a function.
     Other,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn shape(object: &DynObject) -> Shape<'_> {
     }
 }
 
-/// Charges for reading a value once with all its content, counting shared parts each time. Returns
+/// Charges for reading a value and all its content once, counting shared parts each time. Returns
 /// the units.
 pub(super) fn weigh(value: &Value) -> Result<u64, Error> {
     weigh_at(value, 0)
@@ -144,7 +144,7 @@ pub(super) fn undefined() -> Error {
     Error::from(ErrorKind::UndefinedError)
 }
 
-/// Returns a text argument of a function.
+/// Returns a function's text argument.
 ///
 /// # Errors
 ///

@@ -31,13 +31,13 @@ pub(super) fn emitted(value: &Tracked) -> Result<Rope, Error> {
 ///
 /// # Errors
 ///
-/// Returns an error if it is too large, or the cost exceeds the limit.
+/// Returns an error if the string is too large, or if the cost exceeds the limit.
 pub(super) fn charge_text(text: &str) -> Result<(), Error> {
     account::make(within_limit(text)?.len())
 }
 
-/// Rejects a string above the limit of all output: a captured string is not written yet, and could
-/// keep growing.
+/// Rejects a string that exceeds the limit on the whole output. A captured string has not been
+/// written yet, and could keep growing.
 fn within_limit(text: &str) -> Result<&str, Error> {
     match text.len() > MAX_OUTPUT {
         true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),

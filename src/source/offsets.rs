@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A map between derived text and its source, which consists of pieces.
+/// A map between derived text and its source, stored as a list of pieces.
 ///
 /// A piece is either *verbatim* (source and derived bytes are identical) or *opaque* (an escape or
 /// a line ending, where only the whole piece corresponds to its source bytes).

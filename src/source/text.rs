@@ -5,8 +5,8 @@ use super::OffsetMap;
 /// The maximum size of a source file, in bytes: positions are 32-bit.
 pub const MAX_SOURCE_BYTES: usize = crate::world::MAX_FILE_BYTES as usize;
 
-/// The number of bytes shown after the first one that is not text. Each such byte takes up three
-/// bytes when it is shown.
+/// The number of bytes shown after the first byte that is not text. Each byte that is not text
+/// takes up three bytes when shown.
 const SALVAGED_BYTES: usize = 4 * 1024;
 
 /// The normalised text of a source file: UTF-8 without a byte-order mark or NUL, with `\n` line
@@ -18,7 +18,7 @@ pub struct SourceText {
     map: Option<Box<OffsetMap>>,
 }
 
-/// The reason bytes are not source text. Offsets are in bytes of the file.
+/// The reason why bytes are not source text. Offsets are byte offsets in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
@@ -81,7 +81,7 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// Returns the part of invalid bytes that can be shown: the valid start and a little more, so
+    /// Returns the part of an invalid file that can be shown: its valid start and a little more, so
     /// that a finding has a location.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
@@ -162,7 +162,7 @@ fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns `error`, or the error for UTF-16 if the bytes look like it.
+/// Returns `error`, or the error for UTF-16 if the bytes look like UTF-16.
 fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
     utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding })
 }

@@ -33,7 +33,7 @@ pub(super) struct Commands {
     /// The number of consecutive `#` before this position, or before the word that ends at this
     /// position.
     hashes: usize,
-    /// `true` if a word follows these `#`.
+    /// `true` if a word follows the `#` characters.
     in_word: bool,
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Text;
 
-/// The context within a document that text is written into.
+/// The kind of document, or the part of one, that text is written into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
@@ -82,7 +82,7 @@ pub(crate) fn fence(block: &str) -> String {
 }
 
 impl Text {
-    /// Escapes the text so that a document of this kind shows it literally.
+    /// Escapes the text so that this kind of document shows it literally.
     #[must_use]
     pub(crate) fn within(&self, place: Within) -> Text {
         let mut out = String::with_capacity(self.0.len());

@@ -32,7 +32,7 @@ pub(super) fn is_hidden(c: char) -> bool {
 }
 
 /// Symbols and letters that fonts render as blank, although Unicode does not class them as
-/// ignorable: a braille pattern without dots, a null notehead, and the filler of a script.
+/// ignorable: a braille pattern without dots, a null notehead, and a script's filler character.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
 /// Returns `true` if a hidden character is legitimate between the characters before and after it.

@@ -1,14 +1,14 @@
 //! Images, documents and audio in a body, and their token counts.
 //!
-//! Sources of the rules for images: Anthropic's as measured
+//! Sources of the image rules: for Anthropic, measurements
 //! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
 //! 28 pixels, after the image is scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and
-//! documented (<https://platform.claude.com/docs/en/build-with-claude/vision>); OpenAI's by tiles
-//! and patches (<https://platform.openai.com/docs/guides/images-vision>), and for GPT-5.4 and later
-//! as measured in the same data set; Gemini's by tiles of 258 tokens
-//! (<https://ai.google.dev/gemini-api/docs/tokens>), and for Gemini 3 as measured in the same data
-//! set. No provider publishes token counts for documents and audio, so these are estimated from the
-//! size in bytes.
+//! documentation (<https://platform.claude.com/docs/en/build-with-claude/vision>); for OpenAI, the
+//! documentation of tiles and patches (<https://platform.openai.com/docs/guides/images-vision>),
+//! and for GPT-5.4 and later, measurements in the same data set; for Gemini, the documentation of
+//! tiles of 258 tokens (<https://ai.google.dev/gemini-api/docs/tokens>), and for Gemini 3,
+//! measurements in the same data set. No provider publishes token counts for documents and audio,
+//! so these are estimated from the size in bytes.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
-/// Content of a body other than text.
+/// Non-text content in a body.
 pub(super) enum Media<'b> {
     /// An image in Base64.
     Image(&'b str),
@@ -44,8 +44,7 @@ fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// Returns the medium of Base64 data with a MIME type. A document that consists of plain text is
-/// not a medium.
+/// Returns the medium of Base64 data with a MIME type. A plain-text document is not a medium.
 fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     match mime.split_once('/').map_or(mime, |(family, _)| family) {
         "image" => Some(Media::Image(data)),
@@ -71,7 +70,7 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     is_bare.then_some(Media::Image(text))
 }
 
-/// The rule for the number of tokens in an image, which depends on the model.
+/// The rule for counting an image's tokens, which depends on the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureRule {
     /// One token for each square patch, multiplied by a factor in thousandths. First, the image is
@@ -224,11 +223,11 @@ const RULES: [(&str, PictureRule); 21] = [
     ("gemini-1", PictureRule::GeminiTiles),
 ];
 
-/// The assumed bytes per page and tokens per page of a document.
+/// The assumed numbers of bytes and tokens per document page.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The maximum length of Base64 that is decoded to find an image's size. At worst, the size comes
-/// after a thumbnail.
+/// The maximum length of Base64 that is decoded to find an image's size. In the worst case, the
+/// size follows a thumbnail.
 const HEAD: usize = 256 * 1024;
 
 impl PictureRule {
@@ -240,8 +239,8 @@ impl PictureRule {
         known.map_or_else(|| usual(wire), |(_, rule)| *rule)
     }
 
-    /// Returns the number of tokens in a medium. `count` counts the tokens of a document that
-    /// consists of plain text.
+    /// Returns the number of tokens in a medium. `count` counts the tokens in a plain-text
+    /// document.
     pub(super) fn tokens(self, media: &Media<'_>, count: &dyn Fn(&str) -> u64) -> u64 {
         match media {
             Media::Image(data) => self.picture(size(data)),
@@ -328,7 +327,7 @@ impl Size {
         }
     }
 
-    /// Returns the number of squares with sides of this length that cover the image.
+    /// Returns the number of squares with this side length that cover the image.
     fn patches(self, side: u32) -> u64 {
         u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
     }

@@ -1,9 +1,8 @@
 //! The parts of a body, and the content in them that a model reads.
 //!
-//! The names of the parts are facts of the wire format. Within a part, text is counted, but
-//! settings such as roles, IDs, signatures and cache markers are not. Tokens that a server adds
-//! (around each message, and in the prompt that explains tools) are counted if their number is
-//! published.
+//! The wire format defines the names of the parts. Within a part, text is counted, but settings
+//! such as roles, IDs, signatures and cache markers are not. Tokens that a server adds (around each
+//! message, and in the prompt that explains tools) are counted if their number is published.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +22,7 @@ pub enum PartKind {
     Schema,
     /// One message or item of the conversation.
     Message,
-    /// The text before and after the gap of a completion.
+    /// The text before and after the gap that a completion fills.
     Prompt,
     /// Tokens that the server adds to every request.
     Frame,
@@ -68,12 +67,12 @@ pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     others.copied().chain(of_answer).chain(["tools"])
 }
 
-/// Converts the names of members to pointers.
+/// Converts member names to pointers.
 fn pointers(members: &[&str]) -> Vec<String> {
     members.iter().map(|name| format!("/{name}")).collect()
 }
 
-/// The numbers of tokens that a server adds to a body.
+/// The number of tokens that a server adds to a body.
 struct Frame {
     request: u64,
     message: u64,
@@ -83,9 +82,9 @@ struct Frame {
     tool: u64,
 }
 
-/// Returns the numbers of tokens that servers add, as far as they are published. OpenAI: 3 tokens
-/// for each message and 3 before the answer (its cookbook, “How to count tokens with tiktoken”),
-/// and about a dozen for each function. Anthropic: 346 tokens to explain tools to Claude 4
+/// Returns the published numbers of tokens that servers add. OpenAI: 3 tokens for each message and
+/// 3 before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen for
+/// each function. Anthropic: 346 tokens to explain tools to Claude 4
 /// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). Chat templates of
 /// open models: 4 tokens for each message.
 fn frame(wire: WireFormat) -> Frame {
@@ -155,7 +154,7 @@ const UNREAD: [&str; 22] = [
     "container",
 ];
 
-/// Members whose value a model reads as JSON, including the names in it.
+/// Members whose value a model reads as JSON, including the names in the value.
 const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
 
 /// A counter for the tokens of a body.
@@ -193,7 +192,7 @@ impl Counter<'_> {
         parts
     }
 
-    /// Adds each member in a list as one part.
+    /// Adds each listed member as one part.
     fn add_whole(
         &self,
         body: &Value,
@@ -299,7 +298,7 @@ impl Counter<'_> {
     }
 }
 
-/// Returns the kind of part for a message: instructions are a system prompt.
+/// Returns the part kind of a message. Instructions count as a system prompt.
 fn kind(message: &Value) -> PartKind {
     match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => PartKind::System,

@@ -4,10 +4,10 @@
 //! Then they split each piece into tokens of their vocabulary. The second step requires the
 //! vocabulary, but the number of pieces of each kind does not, and it predicts most of the result.
 
-/// The number of kinds of pieces.
+/// The number of piece kinds.
 pub(super) const KINDS: usize = 26;
 
-/// For each kind, the number of pieces or of characters in them.
+/// The number of pieces, or of characters in pieces, for each kind.
 pub(super) type Pieces = [u64; KINDS];
 
 /// A kind of piece, or a kind of character that is counted separately.
@@ -30,7 +30,7 @@ enum Kind {
     Joined9,
     /// The letters beyond the ninth, in words that do not follow a space.
     JoinedMore,
-    /// Letters in words of capital letters.
+    /// Letters in all-capital words.
     Capitals,
     /// Groups of up to three digits.
     DigitGroups,
@@ -96,7 +96,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Counts the pieces of a string. Reads each byte at most a few times.
+/// Counts the pieces in a string. Reads each byte at most a few times.
 pub(super) fn pieces(text: &str) -> Pieces {
     let mut scan = Scan {
         pieces: [0; KINDS],
@@ -131,15 +131,15 @@ impl Scan {
         self.pieces[kind as usize] += count as u64;
     }
 
-    /// Counts noise of a length in bytes, and returns this length.
+    /// Counts `length` bytes of noise, and returns `length`.
     fn noise(&mut self, length: usize) -> usize {
         self.add(Kind::Noise, length);
         self.is_spaced = false;
         length
     }
 
-    /// Counts the next piece, whose first character has this class. Returns the length of the piece
-    /// in bytes.
+    /// Counts the next piece, whose first character has the given class. Returns the length of the
+    /// piece in bytes.
     fn take(&mut self, rest: &str, class: Class) -> usize {
         let length = match class {
             Class::Letter => word(rest),
@@ -202,7 +202,7 @@ impl Scan {
         self.add(Kind::Spaces, spaces.len() - 1);
     }
 
-    /// Counts a run of characters of one class, other than letters and spaces.
+    /// Counts a run of characters in one class, other than letters and spaces.
     fn run(&mut self, run: &str, class: Class) {
         let characters = run.chars().count();
         match class {
@@ -233,7 +233,7 @@ impl Scan {
     }
 }
 
-/// Returns the length of the run of one class at the start of a string, in bytes.
+/// Returns the length, in bytes, of the run of one class at the start of a string.
 fn run(text: &str, of: Class) -> usize {
     text.char_indices()
         .find(|(_, c)| class(*c) != of)

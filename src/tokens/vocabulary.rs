@@ -1,4 +1,4 @@
-//! The vocabulary by which a model's text is counted, and the number of tokens for each kind of
+//! The vocabularies used to count a model's text, and their numbers of tokens for each kind of
 //! piece.
 //!
 //! OpenAI's two vocabularies and Mistral's are published. Google publishes the vocabulary of Gemma,
@@ -108,7 +108,7 @@ impl Vocabulary {
         if text.is_empty() { 0 } else { tokens.max(1) }
     }
 
-    /// Returns the average number of tokens for a piece of each kind.
+    /// Returns the average number of tokens per piece of each kind.
     fn weights(self) -> &'static Weights {
         match self {
             Vocabulary::O200k => &O200K,

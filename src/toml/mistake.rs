@@ -481,7 +481,7 @@ const LONGEST_SHOWN: usize = 15;
 /// The comment openers of other languages.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
-/// The maximum number of words in a line that are searched for a comment.
+/// The maximum number of words per line that are searched for a comment.
 const MOST_WORDS: usize = 100;
 
 /// Typographic quotes that word processors insert.
@@ -531,7 +531,7 @@ fn is_unclosed(text: &str, token: &Token) -> bool {
             .is_some_and(|rest| rest.ends_with(quotes))
 }
 
-/// Returns the parts of a dotted key.
+/// Returns the parts in a dotted key.
 fn path_of(key: &str) -> Option<Vec<String>> {
     let mut table = parse(&format!("{key} = 0")).ok()?;
     let mut path = Vec::new();
@@ -545,7 +545,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Returns the location of the last key on a path of nested keys.
+/// Returns the location of the last key on a nested path of keys.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;
@@ -569,7 +569,7 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Returns the message, the marked text, and the help for a string.
+    /// Returns the message, the marked text, and the help for invalid TOML.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
         (

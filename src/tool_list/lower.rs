@@ -41,7 +41,7 @@ pub struct Lowered {
     pub losses: Vec<Loss>,
 }
 
-/// The reason a schema dialect has no equivalent schema that is not stricter.
+/// The reason why a dialect cannot express a schema without making it stricter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsayable {
     /// The location in the original schema.
@@ -50,8 +50,8 @@ pub struct Unsayable {
     pub why: String,
 }
 
-/// The maximum number of schemas that may be written in place of references. Each of them may be
-/// used in many places.
+/// The maximum number of schemas that may be inserted in place of references. One schema may be
+/// inserted in many places.
 const MOST_NODES: usize = 5_000;
 
 /// The maximum nesting depth of schemas.
@@ -61,7 +61,7 @@ const DEEPEST: usize = 100;
 ///
 /// # Errors
 ///
-/// Returns the reason if every schema of the dialect would be stricter.
+/// Returns the reason if every schema in the dialect would be stricter.
 pub fn lower(schema: &Value, speech: &Speech) -> Result<Lowered, Unsayable> {
     // The root becomes an object. References to the root may then have a wrong target.
     let narrows_root = speech.is_plain_root && schema.get("type") != Some(&"object".into());
@@ -430,7 +430,7 @@ impl Lowering<'_> {
     }
 
     /// Removes the `unevaluated…` keywords. Their meaning depends on neighbouring keywords; once
-    /// lowering has removed those, they would reject valid values.
+    /// lowering has removed those keywords, the `unevaluated…` keywords would reject valid values.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {
@@ -626,8 +626,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns a part of a schema, which is already lowered. A reference is replaced with its
-    /// lowered target.
+    /// Returns a part of a schema that has already been lowered. If the part is a reference, it is
+    /// replaced with its lowered target.
     fn led_to(&mut self, part: &Value, at: &Pointer, depth: usize) -> Value {
         match part.get("$ref") {
             Some(_) => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::ListedTool;
 use crate::json::Pointer;
 
-/// The tools of a document, and its other entries.
+/// The tools in a document, and its other entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolList {
@@ -15,7 +15,7 @@ pub struct ToolList {
     pub hosted: usize,
     /// The locations of the entries that are not tools, because they have no name or no schema.
     pub unread: Vec<Pointer>,
-    /// `true` if it is one page of a longer list.
+    /// `true` if the document is one page of a longer list.
     pub is_partial: bool,
 }
 
@@ -41,7 +41,7 @@ const LISTS: [&str; 6] = [
     "toolConfig",
 ];
 
-/// The members of Gemini's entries for tools that its server runs.
+/// The members of Gemini's tool entries that stand for tools run by its server.
 const HOSTED_BY_GEMINI: [&str; 9] = [
     "codeexecution",
     "computeruse",
@@ -60,14 +60,14 @@ const DEEPEST: usize = 8;
 impl ToolList {
     /// Reads a document: a list of tools, an object that contains one (a request body, or an answer
     /// to `tools/list`), tools by name, a single tool, or a schema whose title is the tool's name.
-    /// Returns `None` if it has no entry that might be a tool.
+    /// Returns `None` if the document has no entry that might be a tool.
     pub fn of(document: &Value) -> Option<ToolList> {
         let mut list = ToolList::default();
         list.add(document, &Pointer::root(), DEEPEST);
         (list.entries() > 0).then_some(list)
     }
 
-    /// Returns `true` if it has tools, of a client or of a server.
+    /// Returns `true` if there are tools, whether a client or a server runs them.
     pub fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.hosted > 0
     }
@@ -140,7 +140,7 @@ impl ToolList {
     }
 }
 
-/// Returns `true` for the member of a tool that Gemini's server runs, in either spelling.
+/// Returns `true` for a member that stands for a tool run by Gemini's server, in either spelling.
 fn is_of_gemini(name: &str, tool: &Value) -> bool {
     let plain = name.replace('_', "").to_ascii_lowercase();
     HOSTED_BY_GEMINI.contains(&plain.as_str())
@@ -148,7 +148,7 @@ fn is_of_gemini(name: &str, tool: &Value) -> bool {
         && tool_of(tool, Some(name)).is_none()
 }
 
-/// Returns `true` for one page of an MCP server's list, if another follows.
+/// Returns `true` for a page of an MCP server's list that is followed by another page.
 fn has_next_page(members: &Map<String, Value>) -> bool {
     let cursor = members.get("nextCursor").and_then(Value::as_str);
     cursor.is_some_and(|cursor| !cursor.is_empty())
@@ -228,7 +228,8 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     })
 }
 
-/// Returns the schema in the wrapper that an SDK (`jsonSchema`) or Converse (`json`) puts around it.
+/// Returns a schema without the wrapper that an SDK (`jsonSchema`) or Converse (`json`) puts around
+/// it.
 fn unwrapped(schema: &Value) -> &Value {
     schema
         .get("jsonSchema")
@@ -236,7 +237,7 @@ fn unwrapped(schema: &Value) -> &Value {
         .unwrap_or(schema)
 }
 
-/// Returns the only member of an object, if it is an object called `json`.
+/// Returns the value of an object's only member, if the member is an object called `json`.
 fn in_json(schema: &Value) -> Option<&Value> {
     let members = schema.as_object().filter(|members| members.len() == 1)?;
     members.get("json").filter(|it| it.is_object())

@@ -59,7 +59,7 @@ fn messages(body: &Body) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns the blocks of a message; an empty slice for text.
+/// Returns the blocks in a message; an empty slice for text.
 fn blocks(message: &Value) -> &[Value] {
     message
         .get("content")
@@ -96,7 +96,7 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
     marks
 }
 
-/// Returns the pointer to the breakpoint of a block, or of a block inside it.
+/// Returns the pointer to the breakpoint on a block, or on a block inside it.
 fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
     if block
         .get("cache_control")

@@ -1,17 +1,17 @@
-//! Finds the first location at which one body is not a prefix of another.
+//! Finds the first location where one body is not a prefix of another.
 
 use serde_json::{Map, Value};
 
 use super::Part;
 use crate::json::Pointer;
 
-/// The location at which two requests differ.
+/// The location where two requests differ.
 #[derive(Debug)]
 pub(crate) struct Difference<'v> {
     pub(crate) pointer: Pointer,
-    /// The value of the earlier request.
+    /// The value in the earlier request.
     pub(crate) older: Option<&'v Value>,
-    /// The value of the later request.
+    /// The value in the later request.
     pub(crate) newer: Option<&'v Value>,
     /// The first byte that differs, if the value is text.
     pub(crate) from: Option<usize>,
@@ -40,7 +40,7 @@ struct Spot<'v> {
     newer: Option<&'v Value>,
 }
 
-/// Finds the first location at which `older` is not a prefix of `newer`.
+/// Finds the first location where `older` is not a prefix of `newer`.
 pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
     for (at, part) in older.iter().enumerate() {
         let Some(other) = newer.get(at) else {
@@ -92,8 +92,8 @@ impl<'v> Difference<'v> {
         )
     }
 
-    /// Returns the difference between two parts of different members: one request has an additional
-    /// member earlier in the order.
+    /// Returns the difference between parts of two different members, which means that one request
+    /// has an additional member earlier in the order.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
         if older.member == newer.member {
             let part = Part {
@@ -165,7 +165,7 @@ impl<'v> Difference<'v> {
             .any(|part| has_mark(part.value))
     }
 
-    /// Returns `true` if one of the first `end` messages of the later request contains Anthropic
+    /// Returns `true` if one of the first `end` messages in the later request contains Anthropic
     /// thinking after the location.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
@@ -245,7 +245,7 @@ fn blocks<'v>(message: &'v Value, name: &str) -> Option<&'v Vec<Value>> {
     message.get(name).and_then(Value::as_array)
 }
 
-/// Returns the length of the common prefix of two strings, in bytes of whole characters.
+/// Returns the length of two strings' common prefix, in bytes of whole characters.
 fn common(older: &str, newer: &str) -> usize {
     older
         .chars()
@@ -255,7 +255,7 @@ fn common(older: &str, newer: &str) -> usize {
         .sum()
 }
 
-/// Finds the first location at which two values differ, ignoring cache breakpoints.
+/// Finds the first location where two values differ, ignoring cache breakpoints.
 fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     match (older, newer) {
         (Value::Object(a), Value::Object(b)) => in_objects(a, b),

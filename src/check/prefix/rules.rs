@@ -1,4 +1,4 @@
-//! The rules about pairs of requests of the same conversation.
+//! The rules about pairs of requests in the same conversation.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! A digest of a request. It is enough to check later whether another request begins with this one.
+//! A digest of a request, which is enough to check later whether another request begins with this
+//! one.
 
 use std::fmt::Write;
 
@@ -72,7 +73,7 @@ fn written(begins: &str, value: &Value) -> String {
     text
 }
 
-/// Returns the blocks of a message's content; text counts as one block.
+/// Returns the blocks in a message's content; text counts as one block.
 fn blocks(content: &Value) -> Vec<Value> {
     match content {
         Value::Array(blocks) => blocks.clone(),

@@ -1,5 +1,5 @@
-//! Settings outside the conversation on which a server's cache depends: if such a setting changes,
-//! the cache is not used.
+//! Settings outside the conversation on which a server's cache depends. If one of them changes, the
+//! cache is not used.
 
 use super::place::{Difference, difference, has_mark};
 use super::{Broken, Checks, Part, problem, rules};
@@ -7,14 +7,15 @@ use crate::diag::Rule;
 use crate::provider::{Server, WireFormat};
 use crate::unit::Body;
 
-/// Anthropic caches messages separately for each value of these members.
+/// The members whose values Anthropic's cache of messages depends on.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// OpenAI puts the answer's schema before the first message, and has a separate cache for each key.
+/// The members whose values OpenAI's cache depends on. OpenAI puts the answer's schema before the
+/// first message, and has a separate cache for each key.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Returns `true` if a member is such a setting in any wire format.
+/// Returns `true` if a member is a setting on which a server's cache depends, in any wire format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES]
         .iter()

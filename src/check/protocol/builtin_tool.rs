@@ -168,7 +168,7 @@ fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found:
     }
 }
 
-/// Prefixes of types of tools that Anthropic's own server runs and Bedrock does not.
+/// The type prefixes of tools that Anthropic's own server runs and Bedrock does not.
 const NOT_AT_BEDROCK: [&str; 2] = ["web_search_", "web_fetch_"];
 
 fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {

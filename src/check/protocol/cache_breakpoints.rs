@@ -61,7 +61,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             });
             seen.block(block, found);
         }
-        // OpenRouter also reads a breakpoint of the whole message.
+        // OpenRouter also reads a breakpoint on the whole message.
         if is_passed_on {
             seen.block(message, found);
         }
@@ -142,7 +142,7 @@ impl Seen {
         }
     }
 
-    /// Reports a breakpoint with a lifetime of one hour after one with five minutes.
+    /// Reports a breakpoint with a lifetime of one hour after a breakpoint with five minutes.
     fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
         let ttl = mark.get("ttl").and_then(Value::as_str).unwrap_or("5m");
         if ttl == "1h" && self.short {

@@ -51,7 +51,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the last breakpoint in tools and system, and an upper bound of the tokens before it.
+/// Returns the last breakpoint in tools and system, and an upper bound on the number of tokens
+/// before it.
 fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
     let (mut last, mut tokens) = (None, 0);
     for (name, more) in [("tools", TOOLS), ("system", 0)] {
@@ -69,7 +70,7 @@ fn mark_of(block: &Value) -> Option<&Value> {
     block.get("cache_control").filter(|mark| !mark.is_null())
 }
 
-/// Returns `true` if a block of a message has a breakpoint.
+/// Returns `true` if a block in a message has a breakpoint.
 pub(super) fn is_marked_in_messages(subject: &Subject<'_>) -> bool {
     let messages = elements(subject.member("messages")).iter();
     messages

@@ -1,4 +1,4 @@
-//! `protocol/call-arguments`: arguments of a call that are not a JSON object.
+//! `protocol/call-arguments`: call arguments that are not a JSON object.
 
 use serde::de::IgnoredAny;
 

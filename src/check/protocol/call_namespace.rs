@@ -1,4 +1,4 @@
-//! `protocol/call-namespace`: calls of the Responses API that lack the namespace of their tool.
+//! `protocol/call-namespace`: calls in the Responses API that lack their tool's namespace.
 
 use std::collections::HashMap;
 
@@ -74,9 +74,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The locations of all tools with the same name.
 struct Places {
-    /// `true` if all are in namespaces.
+    /// `true` if all of the tools are in namespaces.
     are_nested: bool,
-    /// `true` if all are in namespaces, or are deferred.
+    /// `true` if all of the tools are in namespaces, or are deferred.
     are_nested_or_deferred: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Combination {
     pub(super) servers: &'static [Server],
     /// The member that is wrong.
     pub(super) at: Condition,
-    /// The conditions under which it is wrong. All of them must hold.
+    /// The conditions under which the member is wrong. All of them must hold.
     pub(super) with: &'static [Condition],
     /// `true` for a warning: the member is ignored, or sources disagree about the combination.
     pub(super) warns: bool,
@@ -28,7 +28,7 @@ pub(super) struct Combination {
 
 /// Declares a `TABLE` of combinations:
 /// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`.
-/// `warned` instead of `refused` declares a warning. `among SERVERS` names a list of servers.
+/// `warned` instead of `refused` declares a warning. `among SERVERS` refers to a list of servers.
 macro_rules! combinations {
     (@warns refused) => { false };
     (@warns warned) => { true };
@@ -54,7 +54,8 @@ macro_rules! combinations {
 }
 pub(super) use combinations;
 
-/// A condition on a member: the names on its path, joined with dots, and a test of its value.
+/// A condition on a member: the names on the member's path, joined with dots, and a test of its
+/// value.
 pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
 /// A test of a member's value.
@@ -93,7 +94,7 @@ pub(super) enum Test {
 }
 
 impl Combination {
-    /// Returns the level of the combination in a body; `None` if it does not apply to it.
+    /// Returns the level of the combination in a body; `None` if the combination does not apply.
     fn level(&self, subject: &Subject<'_>) -> Option<Severity> {
         if !self.wires.contains(&subject.wire) {
             return None;

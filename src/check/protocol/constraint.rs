@@ -86,7 +86,7 @@ fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     of_tools.chain(of_answer.into_iter().flatten()).collect()
 }
 
-/// Reports length limits of strings and arrays that are too large for llama.cpp to unroll.
+/// Reports length limits for strings and arrays that are too large for llama.cpp to unroll.
 fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for (name, is_least) in [
         ("minLength", true),

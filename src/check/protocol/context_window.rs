@@ -146,7 +146,7 @@ fn answer_counts(subject: &Subject<'_>) -> bool {
     subject.server == Server::OpenRouter || subject.facts.is(Property::AnswerCounts)
 }
 
-/// Returns `true` if the server may reject a limit of the answer that exceeds the context window.
+/// Returns `true` if the server may reject an answer limit that exceeds the context window.
 /// llama.cpp and the servers that use it stop at the end of the window instead.
 fn refuses_long_limits(subject: &Subject<'_>) -> bool {
     !matches!(
@@ -159,7 +159,7 @@ fn refuses_long_limits(subject: &Subject<'_>) -> bool {
 struct Limit {
     /// The number of tokens.
     tokens: u64,
-    /// The severity of a longer request.
+    /// The severity of exceeding the limit.
     level: Severity,
     /// The name of the limit, which precedes the model's name in the message.
     what: &'static str,
@@ -223,7 +223,7 @@ fn size(value: &Value) -> u64 {
 }
 
 /// Returns a copy of a value with only the content that every server reads. Most servers drop
-/// reasoning of earlier turns, and deferred tools are not loaded yet.
+/// reasoning from earlier turns, and deferred tools are not loaded yet.
 fn read(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements
@@ -243,7 +243,7 @@ fn read(value: &Value) -> Value {
     }
 }
 
-/// The names of members of messages, and the types of blocks and items, that contain reasoning.
+/// The names of message members, and the types of blocks and items, that contain reasoning.
 const REASONING: [&str; 5] = [
     "reasoning_content",
     "reasoning",

@@ -1,4 +1,4 @@
-//! `protocol/continued-response`: a request that continues a conversation that the server does not
+//! `protocol/continued-response`: a request to continue a conversation that the server does not
 //! store.
 
 use super::{Found, Subject, body_rule};

@@ -121,7 +121,7 @@ fn ollama<'b>(item: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The items in xAI's list, and references to items that it stores.
+/// The kinds of items in xAI's list, and references to items that xAI stores.
 const XAI_ITEMS: [&str; 14] = [
     "message",
     "function_call",

@@ -76,7 +76,7 @@ fn wants_word(server: Server) -> bool {
 }
 
 /// Returns `true` if a message contains the word “JSON”. Content that reqc cannot read counts as
-/// containing it.
+/// containing the word.
 fn says_json(subject: &Subject<'_>) -> bool {
     let history: &History<'_> = subject.history();
     let said = history.entries.iter().any(|entry| {

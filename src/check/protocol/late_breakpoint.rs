@@ -22,11 +22,11 @@ body_rule! {
     }
 }
 
-/// The length in bytes from which a separate breakpoint for the instructions is worthwhile, if
-/// nothing is known about the model.
+/// The minimum length, in bytes, at which a separate breakpoint for the instructions is worthwhile,
+/// if nothing is known about the model.
 const LONG: usize = 16 * 1024;
 
-/// The approximate number of bytes in a token.
+/// The approximate number of bytes per token.
 const BYTES_OF_TOKEN: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -35,14 +35,14 @@ body_rule! {
     }
 }
 
-/// A limit on the length of a member of the body.
+/// A limit on the length of a body's member.
 struct Bound {
     wires: &'static [WireFormat],
     servers: &'static [Server],
     member: &'static str,
     most: usize,
     /// The length above which all sources agree that the API rejects the value. A length between
-    /// `most` and this one only causes a warning.
+    /// `most` and this value causes only a warning.
     surely: usize,
     what: &'static str,
 }

@@ -159,7 +159,7 @@ fn is_of_local_network(server: Server) -> bool {
     )
 }
 
-/// The members of parts and blocks that contain a URL, or an object with a URL.
+/// The members in parts and blocks that contain a URL, or an object with a URL.
 const ADDRESSES: [&str; 6] = [
     "image_url",
     "video_url",
@@ -343,11 +343,11 @@ fn named_parts(parts: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// The maximum depth at which results are searched.
+/// The maximum depth to which results are searched.
 const DEPTH: usize = 64;
 
-/// Reports each `$ref` in a function's result that does not name one of the result's media. Gemini
-/// interprets every `$ref` there as such a name.
+/// Reports each `$ref` in a function's result that does not refer to one of the result's media.
+/// Gemini interprets every `$ref` there as the name of a medium.
 fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &mut Found<'b>) {
     if depth > DEPTH {
         return;
@@ -488,8 +488,8 @@ fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Reports audio whose bytes are not audio, but text, an image or a document, or that have another
-/// format than declared. Qwen also accepts URLs and `data:` URLs.
+/// Reports audio whose bytes are not audio, but text, an image or a document, or whose format
+/// differs from the declared one. Qwen also accepts URLs and `data:` URLs.
 fn input_audio<'b>(subject: &Subject<'b>, found: &mut Found<'b>, audio: &'b Value) {
     let Some(data) = text_of(audio, "data") else {
         return;
@@ -878,8 +878,8 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
 
 const PDF: &str = "application/pdf";
 
-/// Returns `true` if the trailer of a PDF contains the key `Encrypt`. Trailers in a compressed
-/// stream are not read.
+/// Returns `true` if a PDF's trailer contains the key `Encrypt`. Trailers in a compressed stream
+/// are not read.
 fn is_encrypted(data: &str) -> bool {
     STANDARD
         .decode(data)

@@ -85,7 +85,7 @@ pub(super) fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// The name of the last chunk of a PNG.
+/// The name of a PNG's last chunk.
 const LAST_CHUNK: &[u8] = b"IEND";
 
 /// The number of Base64 characters that contain a PNG's signature and header.

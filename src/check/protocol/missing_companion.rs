@@ -1,4 +1,4 @@
-//! `protocol/missing-companion`: a member that needs another one.
+//! `protocol/missing-companion`: a member that needs another member.
 
 use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};
@@ -160,7 +160,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// The servers for which this rule, instead of the schema, reports a missing model. The schema does
-/// not require one, because it also applies to unknown servers, some of which need none.
+/// not require a model, because it also applies to unknown servers, some of which need none.
 const NEED_MODELS: [Server; 5] = [
     Server::Unknown,
     Server::MiniMax,
@@ -169,11 +169,12 @@ const NEED_MODELS: [Server; 5] = [
     Server::DeepInfra,
 ];
 
-/// The members of a Responses request that refer to a stored object, which determines the model: a
+/// The members in a Responses request that refer to a stored object, which determines the model: a
 /// prompt, an Azure AI Foundry agent, or a Perplexity preset.
 const NAME_MODELS: [&str; 4] = ["prompt", "agent_reference", "agent", "preset"];
 
-/// Reports a request in one of OpenAI's formats that names no model, because most servers need one.
+/// Reports a request in one of OpenAI's formats that specifies no model, because most servers need
+/// one.
 fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_of_openai = CHAT.contains(&subject.wire) || RESPONSES.contains(&subject.wire);
     let is_said_elsewhere = RESPONSES.contains(&subject.wire)

@@ -1,4 +1,4 @@
-//! Checks of Moonshot's dialect of JSON Schema. Sources:
+//! Checks for Moonshot's dialect of JSON Schema. Sources:
 //! <https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md> and the validator in the same
 //! repository.
 
@@ -38,7 +38,7 @@ pub(super) fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>)
 /// Names of keywords that Moonshot rejects as property names.
 const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
 
-/// Finds a list as `items`, reserved names of properties, and names in `required` that are not
+/// Finds a list as `items`, reserved property names, and names in `required` that are not
 /// properties.
 fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
@@ -102,7 +102,7 @@ fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the types that a schema allows, if it names any.
+/// Returns the types that a schema allows, if it specifies any.
 fn types_of(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(only)) => vec![only],
@@ -174,7 +174,7 @@ fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a keyword next to `anyOf` that one of its schemas has as well.
+/// Finds a keyword next to `anyOf` that one of the schemas in `anyOf` also has.
 fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(members) = inner.as_object() else {
         return;
@@ -228,14 +228,14 @@ pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
 /// A traversal of references that determines whether every value of a schema would be infinite.
 struct Recursion<'b> {
     root: &'b Value,
-    /// The references that lead to the schema.
+    /// The references that were followed to the schema.
     within: Vec<&'b str>,
     followed: usize,
 }
 
 impl<'b> Recursion<'b> {
-    /// Returns `true` if no value of the schema can be finite: it requires itself, directly or
-    /// through other schemas.
+    /// Returns `true` if no value of the schema can be finite, because the schema requires itself,
+    /// directly or through other schemas.
     fn never_ends(&mut self, schema: &'b Value) -> bool {
         self.followed += 1;
         if self.followed > MOST_FOLLOWED {

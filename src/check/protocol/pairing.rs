@@ -69,7 +69,7 @@ impl Answers {
         at + 1 + same_turn
     }
 
-    /// Returns the index of the entry at which the search for an entry's call results ends.
+    /// Returns the index of the entry where the search for an entry's call results ends.
     pub(super) fn end(self, entries: &[Entry<'_>], at: usize) -> usize {
         let start = self.start(entries, at);
         let later = entries.get(start..).unwrap_or_default();
@@ -203,11 +203,11 @@ impl<'b> Pairs<'b> {
 /// Consecutive entries whose calls are answered together.
 #[derive(Default)]
 struct Turn {
-    /// The index of the first of these entries.
+    /// The index of the first entry in the turn.
     first: usize,
-    /// The index of the first entry after them.
+    /// The index of the first entry after the turn.
     start: usize,
-    /// The index of the entry at which the search for their results ends.
+    /// The index of the entry where the search for the results ends.
     end: usize,
 }
 

@@ -1,4 +1,4 @@
-//! References within the schemas of a body.
+//! References within the schemas in a body.
 
 use std::collections::{HashMap, HashSet};
 

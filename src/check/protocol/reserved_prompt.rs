@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the system prompts of a body: strings or lists of text blocks.
+/// Returns the system prompts in a body: strings or lists of text blocks.
 fn prompts<'b>(subject: &Subject<'b>) -> impl Iterator<Item = &'b Value> {
     let of_messages = elements(subject.member("messages"))
         .iter()

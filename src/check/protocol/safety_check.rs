@@ -1,4 +1,4 @@
-//! `protocol/safety-check`: a safety check of the computer tool that is not acknowledged.
+//! `protocol/safety-check`: an unacknowledged safety check of the computer tool.
 
 use std::collections::{HashMap, HashSet};
 

@@ -138,7 +138,7 @@ const BESIDE_REFERENCE: [&str; 8] = [
     "$id",
 ];
 
-/// Checks the references of a JSON Schema.
+/// Checks the references in a JSON Schema.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     visit(root, &mut |inner| {
         if inner.get("$ref").is_none() {
@@ -185,7 +185,7 @@ fn alternatives_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Checks one schema; `is_whole` means that it describes all parameters of a function, and
+/// Checks one schema; `is_whole` means that the schema describes all parameters of a function, and
 /// `json_schema` is the member that accepts JSON Schema instead.
 fn check_node<'b>(
     inner: &'b Value,
@@ -280,8 +280,8 @@ const COUNTS: [&str; 6] = [
     "maxProperties",
 ];
 
-/// Returns `true` if proto3 JSON cannot read a value as an integer. It also accepts a string of
-/// digits.
+/// Returns `true` if proto3 JSON cannot read a value as an integer. Proto3 JSON also accepts a
+/// string of digits.
 fn is_no_integer(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_none_or(|number| number.fract() != 0.0),

@@ -68,7 +68,7 @@ pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     found
 }
 
-/// Returns `true` if a schema's `type` includes a type.
+/// Returns `true` if a schema's `type` includes the given type.
 pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one.eq_ignore_ascii_case(name),
@@ -77,7 +77,7 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// Returns the schemas of properties that have none of some keywords.
+/// Returns the properties' schemas that have none of the given keywords.
 pub(super) fn properties_without<'b>(
     schema: &'b Value,
     keywords: &'static [&str],

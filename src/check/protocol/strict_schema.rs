@@ -350,7 +350,7 @@ fn is_type_name(name: &Value) -> bool {
 
 /// The maximum number of strict tools in a request to Anthropic.
 const MOST_TOOLS: usize = 20;
-/// The maximum number of optional properties in all strict schemas of a request together.
+/// The maximum number of optional properties in all strict schemas in a request together.
 const MOST_OPTIONAL: usize = 24;
 /// The maximum number of properties with `anyOf` or several types, in all strict schemas together.
 const MOST_UNIONS: usize = 16;

@@ -1,4 +1,4 @@
-//! Finds the values of a member that a model accepts. Messages list these values, and advice
+//! Finds the values that a model accepts for a member. Messages list these values, and advice
 //! proposes them.
 //!
 //! Several families may each allow some values of one member. A value is listed only if all of
@@ -11,7 +11,7 @@ use crate::check::families::{Breach, is_met, is_same};
 use crate::check::subject::Subject;
 use crate::repo::Demand;
 
-/// The values of a member that the model accepts.
+/// The values that the model accepts for a member.
 #[derive(Debug)]
 pub(crate) struct Taken {
     /// The values, in the form of the keys of `[[family.takes]]`; empty if no value is accepted.
@@ -50,7 +50,7 @@ impl Taken {
     }
 }
 
-/// Returns a demand that every value meets and that lists no values.
+/// Returns a demand that lists no values and that every value meets.
 fn anything() -> Demand {
     Demand::Value {
         one_of: Vec::new(),
@@ -119,7 +119,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Returns `true` if replacing a rejected value with another one causes no other finding.
+/// Returns `true` if replacing a rejected value with a different one causes no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else {
         return true;
@@ -144,7 +144,7 @@ fn holds(value: &Value, wanted: &Value) -> bool {
         }
 }
 
-/// Returns a copy of a value with `wanted` replaced by another one.
+/// Returns a copy of a value with `wanted` replaced by a different value.
 fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
     if std::ptr::eq(value, wanted) {
         return by.clone();
@@ -245,7 +245,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the server at which the facts of a family were observed.
+    /// Returns the server where a family's facts were observed.
     fn server(family: &Family) -> Server {
         let named = family.servers.first().map(|name| name.value.to_string());
         named
@@ -309,7 +309,7 @@ mod tests {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Returns all strings that some fact lists at a location. Advice about the location proposes
+    /// Returns all strings that any fact lists at a location. Advice about the location proposes
     /// such strings as values.
     fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
@@ -419,7 +419,7 @@ mod tests {
         })
     }
 
-    /// The model accepts each member that is proposed as a replacement for another one.
+    /// The model accepts each member that is proposed as a replacement for another member.
     #[test]
     fn no_member_is_proposed_that_is_refused() {
         let bundled = Bundled::load();

@@ -136,7 +136,7 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports calls of the current turn whose message lacks the reasoning that the model sent with
+/// Reports calls in the current turn whose message lacks the reasoning that the model sent with
 /// them.
 fn openrouter<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((true, severity)) = subject.facts.property(Property::SignedCalls) else {

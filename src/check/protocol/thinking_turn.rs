@@ -186,7 +186,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_type(item, "reasoning") {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
-            // All calls of a turn share the reasoning that precedes them.
+            // All calls in a turn share the reasoning that precedes them.
             let before = items[..at]
                 .iter()
                 .rev()
@@ -207,7 +207,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a message that comes after the calls of its turn. The model wrote it before the calls,
+/// Reports a message that comes after the calls in its turn. The model wrote it before the calls,
 /// directly after its reasoning.
 fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     let message = &items[at];

@@ -262,7 +262,7 @@ fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds an arguments schema without `properties`, which LM Studio rejects.
+/// Finds an argument schema without `properties`, which LM Studio rejects.
 fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     if schema.is_object() && schema.get("properties").is_none() && schema.get("$ref").is_none() {
         found
@@ -363,7 +363,8 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Reports property names that Anthropic does not accept. Anthropic only checks those at the root.
+/// Reports property names that Anthropic does not accept. Anthropic checks only the names at the
+/// root.
 fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in properties.into_iter().flatten() {
@@ -401,7 +402,7 @@ fn is_gpt_oss(model: &str) -> bool {
     model.starts_with("gpt-oss")
 }
 
-/// Finds properties of the arguments without a type.
+/// Finds argument properties without a type.
 fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
     for property in properties_without(schema, &["type"]) {
         found

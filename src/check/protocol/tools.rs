@@ -56,7 +56,7 @@ pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 
-/// Returns the tools of a body.
+/// Returns the tools in a body.
 pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<DeclaredTool<'b>> {
     let list = elements(subject.member("tools"));
     if !subject.wire.is_chat() {
@@ -82,7 +82,7 @@ fn chat(tool: &Value) -> DeclaredTool<'_> {
     DeclaredTool::new(kind, tool.get(kind).unwrap_or(tool), "parameters")
 }
 
-/// Returns a tool of the Responses API, and those in it if it is a namespace.
+/// Returns a Responses API tool and, if it is a namespace, the tools in it.
 pub(super) fn responses(tool: &Value) -> Vec<DeclaredTool<'_>> {
     let own = DeclaredTool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
     let nested = elements(tool.get("tools").filter(|_| own.kind == "namespace"));
@@ -147,7 +147,7 @@ pub(super) enum Which<'b> {
     Other,
 }
 
-/// A tool that the tool choice names.
+/// A tool in a tool choice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'b> {
     /// The value that contains the name.
@@ -165,7 +165,7 @@ impl Choice<'_> {
     }
 }
 
-/// Returns the tool choice of a body, if it has one.
+/// Returns the tool choice in a body, if there is one.
 pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     match subject.wire.facts().tools {
         ToolForm::Declarations => google_choice(subject),

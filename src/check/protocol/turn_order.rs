@@ -95,7 +95,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds an order that the chat template of the model rejects.
+/// Finds an order that the model's chat template rejects.
 fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let help = "put the instructions into the first message";
     if subject.facts.refuses(Property::SystemMessages).is_some() {

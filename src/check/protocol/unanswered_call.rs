@@ -119,8 +119,8 @@ fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the turn of the last assistant message may continue: no message follows it, or
-/// it has calls whose results follow.
+/// Returns `true` if the turn of the last assistant message may continue, because no message
+/// follows it, or because it has calls whose results follow.
 fn may_go_on(entries: &[Entry<'_>], last: usize) -> bool {
     let has_calls = entries[last].parts.iter().any(|part| part.call().is_some());
     has_calls || last + 1 == entries.len()

@@ -1,4 +1,4 @@
-//! `protocol/unknown-choice`: a tool choice that names an undeclared tool.
+//! `protocol/unknown-choice`: a tool choice that refers to an undeclared tool.
 
 use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns the elements of a list; an empty slice for any other value.
+/// Returns the elements in a list; an empty slice for any other value.
 pub(super) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)

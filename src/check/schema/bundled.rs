@@ -28,7 +28,7 @@ pub(super) struct Extension<'t> {
     pub(super) file: &'t str,
 }
 
-/// A constraint of a schema on several members at once.
+/// A schema constraint on several members at once.
 struct Together {
     /// The members that the constraint mentions.
     names: &'static [&'static str],

@@ -16,7 +16,7 @@ use super::graph::{Graph, Schema, SchemaId};
 const MAX_PAIRS: u64 = 2_000_000;
 /// The number of bytes whose processing takes as long as applying one schema.
 const BYTES: u64 = 64;
-/// The number of values that are copied in the time of applying one schema.
+/// The number of values that are copied in the time that it takes to apply one schema.
 const COPIED: u64 = 8;
 
 /// Returns the cost of validating a value against a whole document; `None` if there is too much to

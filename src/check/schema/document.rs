@@ -25,9 +25,9 @@ const MAX_COST: u64 = 20_000_000;
 /// value.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
-/// A schema file with extensions. The validators of bundled schemas are part of the program. A
-/// bundled schema is compiled as a whole only when a body violates it, to explain the mistakes. Any
-/// other schema is compiled immediately, so every document is usable.
+/// A schema file with extensions. Validators for bundled schemas are part of the program. A bundled
+/// schema is compiled as a whole only when a body violates it, to explain the mistakes. Any other
+/// schema is compiled immediately, so every document is usable.
 pub(super) struct Document {
     id: Identity,
     wire: WireFormat,
@@ -42,8 +42,8 @@ pub(super) struct Document {
     memory: Weak<Memory>,
 }
 
-/// A [`Question`]: the mistakes in a member that several bodies share. The answer is `None` if they
-/// depend on other members.
+/// The [`Question`] of which mistakes are in a member that several bodies share. The answer is
+/// `None` if they depend on other members.
 #[derive(PartialEq, Eq, Hash)]
 struct MistakesOf {
     schema: Identity,
@@ -67,7 +67,8 @@ pub(super) struct Compiled {
     known: explain::Known,
 }
 
-/// A [`Question`]: the alternatives for the elements of a member, if the member is such a list.
+/// The [`Question`] of which alternatives the elements of a member have, if the member is a list
+/// with alternatives.
 #[derive(PartialEq, Eq, Hash)]
 struct ElementsOf(Identity, Box<str>);
 
@@ -98,9 +99,9 @@ pub(super) struct Unusable {
 /// A body to validate.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
-    /// A body that was made with a plan.
+    /// A body that was built with a plan.
     Body(&'b Body),
-    /// A value that was made without a plan.
+    /// A value that was built without a plan.
     Value(&'b Value),
     /// A body in the spelling of its schema, with the original.
     Respelt {
@@ -158,7 +159,7 @@ const MAX_NAMES: usize = 64;
 ///
 /// # Errors
 ///
-/// Returns an error for the first location with another form.
+/// Returns an error for the first location with a different form.
 pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
     fn members<'v>(
@@ -310,7 +311,7 @@ impl Document {
         &self.compiled().value
     }
 
-    /// Returns the mistakes of a body, in schema order. The list is empty only if the schema
+    /// Returns the mistakes in a body, in schema order. The list is empty only if the schema
     /// accepts the body.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
@@ -554,7 +555,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// Returns the members of the body; `None` if it is not an object.
+    /// Returns the body's members; `None` if the body is not an object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
             Input::Body(body) => Some(body.members().collect()),

@@ -16,7 +16,7 @@ use super::mistake::Mistake;
 use super::node::follow;
 use crate::json::Pointer;
 
-/// The alternatives for the elements of such a list, which is a member of a body.
+/// The alternatives for the elements of a list that is a member of a body.
 pub(super) struct Elements {
     /// The location of the alternatives in the schema.
     place: String,

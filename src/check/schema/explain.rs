@@ -20,9 +20,9 @@ use crate::json::{Pointer, kind_of};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::WireFormat;
 
-/// The keyword that names the member whose value selects a branch of a schema.
+/// The keyword that specifies the member whose value selects a branch of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
-/// The keyword for the value that is assumed if this member is absent.
+/// The keyword for the value that is assumed if the discriminator is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
 /// The keyword for the message that is shown if a part of a schema fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
@@ -31,7 +31,7 @@ const MESSAGE: &str = "x-reqc-message";
 /// later, to find out whether there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns the mistakes of a body, in schema order. Stops one mistake after [`MAX_PROBLEMS`].
+/// Returns the mistakes in a body, in schema order. Stops one mistake after [`MAX_PROBLEMS`].
 /// `original` is the body in its original spelling, which may be `body` itself.
 pub(super) fn mistakes(
     schema: KnownSchema<'_>,
@@ -108,7 +108,8 @@ pub(super) struct Alternatives<'c> {
     pub(super) choice: &'c Choice,
 }
 
-/// A [`Question`]: how to choose between the branches of a keyword, which is given by its location.
+/// The [`Question`] of how to choose between a keyword's branches. The keyword is given by its
+/// location.
 #[derive(PartialEq, Eq, Hash)]
 struct ChoiceAt(Identity, Box<str>);
 
@@ -116,7 +117,7 @@ impl Question for ChoiceAt {
     type Answer = Arc<Choice>;
 }
 
-/// A [`Question`]: which values were probably meant by a value that a keyword rejects.
+/// The [`Question`] of which values were probably meant by a value that a keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueAt(Identity, Box<str>, Box<str>);
 
@@ -124,7 +125,7 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// A [`Question`]: which field was probably meant by a field that a keyword rejects.
+/// The [`Question`] of which field was probably meant by a field that a keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, Level, Box<str>);
 
@@ -142,7 +143,7 @@ pub(super) struct Explaining<'s> {
 }
 
 impl<'s> Explaining<'s> {
-    /// Starts with a part of a body. `mistakes` are those found so far.
+    /// Starts with a part of a body, and with the `mistakes` found so far.
     pub(super) fn part(
         schema: KnownSchema<'s>,
         part: Found<'s>,
@@ -325,7 +326,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Returns the mistake for a field that is rejected by the keyword at a path of the schema.
+    /// Returns the mistake for a field that is rejected by the keyword at a path in the schema.
     fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
         let level = Level::of(at);
         let KnownSchema {
@@ -500,7 +501,7 @@ pub(super) struct Choice {
 
 enum Pick<'c> {
     Branch(usize),
-    /// No member distinguishes the branches, so the one with the fewest mistakes is used.
+    /// No member distinguishes the branches, so the branch that was most likely meant is used.
     Nearest,
     /// No branch is selected by this value of the member.
     Unknown {

@@ -15,19 +15,21 @@ const MAX_ADDED: usize = 50_000;
 /// The maximum number of schemas that are visited to resolve locations.
 const MAX_STEPS: usize = 500_000;
 
-/// A key next to the fields of a location: required fields that may be omitted at this location.
+/// The key that lists required fields that may be omitted at a location. It is next to the
+/// location's fields.
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
-/// A key next to the fields of a location: schemas that are added to the location's `oneOf`.
+/// The key that contains schemas to add to a location's `oneOf`. It is next to the location's
+/// fields.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
-/// A key next to the fields of a location: fields of the schema that become required at this
-/// location.
+/// The key that lists the schema's fields that become required at a location. It is next to the
+/// location's fields.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
-/// A key next to the fields of a location: fields of the schema that become unknown at this
-/// location.
+/// The key that lists the schema's fields that become unknown at a location. It is next to the
+/// location's fields.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
-/// A key next to the locations of an entry: the entries that it extends.
+/// The key that lists the entries that an entry extends. It is next to the entry's locations.
 pub(crate) const BASE: &str = "x-reqc-base";
-/// All special keys next to the fields of a location.
+/// All special keys next to a location's fields.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
 /// Adds the entries that an extension file lists under `names` to a schema.
@@ -151,7 +153,7 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
     }
 }
 
-/// Removes the names of optional and unknown fields from the required ones.
+/// Removes the names of optional and unknown fields from the required fields.
 fn retain(required: &mut Vec<Value>, fields: &Value) {
     let may_lack = |name: &Value| {
         let mut left_out = names(fields.get(OPTIONAL)).chain(names(fields.get(UNKNOWN)));
@@ -221,7 +223,7 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     Ok(found)
 }
 
-/// The state of a search for one segment of a location.
+/// The state of a search for one segment in a location.
 struct Search<'s> {
     seen: &'s mut HashSet<String>,
     found: &'s mut Vec<String>,

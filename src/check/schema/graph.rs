@@ -1,5 +1,5 @@
-//! A schema document as a graph. Its edges lead from a schema to schemas for the same value, and to
-//! schemas for parts of the value.
+//! A schema document as a graph. Its edges point from a schema to schemas for the same value, and
+//! to schemas for parts of the value.
 //!
 //! The graph is built before a repository's schema is compiled. Schemas with unbounded work are
 //! rejected: cycles of schemas that apply to the same value, exponential repetition, and keywords
@@ -76,12 +76,12 @@ pub(super) struct Graph {
     places: Vec<String>,
 }
 
-/// A schema, with references to the schemas that it leads to.
+/// A schema, with references to the schemas that its edges point to.
 #[derive(Default)]
 pub(super) struct Schema {
     /// The cost of the schema's own keywords.
     pub(super) weight: u64,
-    /// The cost of the schema's `pattern` for each byte of a string.
+    /// The cost, per byte of a string, of the schema's `pattern`.
     pub(super) pattern: u64,
     /// `true` if elements are compared with each other, because of `uniqueItems`.
     pub(super) is_unique: bool,
@@ -91,14 +91,14 @@ pub(super) struct Schema {
     /// rejects.
     pub(super) alternatives: u64,
     pub(super) properties: HashMap<String, SchemaId>,
-    /// The schemas of `patternProperties`, each with the cost of its pattern per byte of a name.
+    /// The schemas in `patternProperties`, each with the cost of its pattern per byte of a name.
     pub(super) by_pattern: Vec<(u64, SchemaId)>,
     pub(super) other_properties: Option<SchemaId>,
     pub(super) names: Option<SchemaId>,
     pub(super) first_elements: Vec<SchemaId>,
     pub(super) elements: Option<SchemaId>,
     pub(super) contains: Option<SchemaId>,
-    /// The number of schemas that lead to this schema.
+    /// The number of edges that point to this schema.
     pub(super) uses: u32,
     /// The cost of all schemas that apply to the same value, measured for a short string.
     pub(super) expansion: u64,
@@ -109,7 +109,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the first reason the cost of the document is unbounded.
+    /// Returns the first reason why the cost of the document is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
             let message = format!("the schema has more than {MAX_VALUES} values");
@@ -374,7 +374,7 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// The maximum number of characters of a schema that a message quotes.
+/// The maximum number of characters that a message quotes from a schema.
 pub(super) const QUOTED: usize = 80;
 
 /// A search for the nesting depth of schemas that apply to one value, and for their total number.

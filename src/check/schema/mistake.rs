@@ -1,4 +1,4 @@
-//! The mistakes of a body, before they become messages. In this form, they can be compared, merged
+//! The mistakes in a body, before they become messages. In this form, they can be compared, merged
 //! and dropped by kind.
 
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub(super) enum What {
     /// Several missing fields, with the schema's own message. The object needs one of them.
     NoneOf { names: Vec<String>, message: String },
     /// A value that the schema does not accept, with its message and the kind of value.
-    /// Alternatives of the schema may have different requirements for one kind.
+    /// Alternatives in the schema may have different requirements for one kind.
     Unfit {
         message: String,
         found: &'static str,
@@ -61,7 +61,7 @@ pub(super) enum Hint {
     Meant(Vec<String>),
     /// All known fields of the object.
     Fields(Vec<String>),
-    /// All known values of the wrong value itself or of a missing member. `words` precede the
+    /// All known values for the wrong value itself or for a missing member. `words` precede the
     /// values.
     Known {
         words: &'static str,
@@ -351,7 +351,7 @@ impl Mistake {
     }
 }
 
-/// Returns the name of a field of the body, or the pointer to a deeper one.
+/// Returns the name of a top-level field, or the pointer to a deeper field.
 fn named(pointer: &Pointer) -> String {
     let mut tokens = pointer.tokens();
     match (tokens.next(), tokens.next()) {

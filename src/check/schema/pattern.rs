@@ -15,7 +15,7 @@ const MAX_STATES: u64 = 4_000;
 /// The maximum size of a compiled pattern, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// Returns the number of states of a pattern's automaton, which is its cost per byte of text.
+/// Returns the number of states in a pattern's automaton, which is its cost per byte of text.
 /// Returns 0 for a value that is not a string.
 ///
 /// # Errors
@@ -40,10 +40,10 @@ pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
     }
 }
 
-/// Estimates the number of states of a pattern's automaton. The estimate is only of the right order
-/// of magnitude.
+/// Estimates the number of states in a pattern's automaton. Only the order of magnitude is
+/// reliable.
 fn states(pattern: &str) -> u64 {
-    // The sums of the open groups, and the number of states of the last atom.
+    // The sums for the open groups, and the number of states in the last atom.
     let (mut open, mut sum, mut last) = (Vec::new(), 0_u64, 0_u64);
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
@@ -78,7 +78,7 @@ fn states(pattern: &str) -> u64 {
         .fold(sum.saturating_add(last), u64::saturating_add)
 }
 
-/// Returns the number of states of a character, a class or an escape, and consumes its remaining
+/// Returns the number of states for a character, a class or an escape, and consumes its remaining
 /// characters.
 fn atom_states(first: char, rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
     match first {

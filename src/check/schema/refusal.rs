@@ -7,7 +7,7 @@ pub(super) struct Refusal {
     pub(super) at: String,
     /// The message: one lower-case phrase.
     pub(super) message: String,
-    /// Advice on how to fix it.
+    /// Advice on how to fix the schema.
     pub(super) help: Option<String>,
 }
 

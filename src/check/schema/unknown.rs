@@ -73,8 +73,8 @@ impl UnknownField<'_> {
             .or_else(|| self.elsewhere(&synonyms.names))
     }
 
-    /// Returns the fields of the object with a similar name. Another API's setting is not treated
-    /// as a typing mistake.
+    /// Returns the object's fields with a similar name. Another API's setting is not treated as a
+    /// typing mistake.
     fn misspelt(&self) -> Option<FieldHint> {
         let is_setting = self.level == Level::Body && self.synonyms().next().is_some();
         let near = || meant(self.name, &known_fields(self.schema, self.owner));
@@ -85,8 +85,8 @@ impl UnknownField<'_> {
         }
     }
 
-    /// Returns a hint for the first of these names that is a field of one of the object's members,
-    /// or of the body.
+    /// Returns a hint for the first of these names that is a field in one of the object's members,
+    /// or in the body.
     fn elsewhere(&self, names: &[String]) -> Option<FieldHint> {
         let has =
             |node: &Value, name: &String| known_fields(self.schema, Some(node)).contains(name);
@@ -166,7 +166,8 @@ pub(super) fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistak
     }
 }
 
-/// Returns the mistake for a field that is present in both spellings; `None` if it is not.
+/// Returns the mistake for a `snake_case` field whose `camelCase` spelling is in the schema, which
+/// means that both spellings are present; `None` for any other field.
 pub(super) fn twice(
     schema: &Value,
     node: Option<&Value>,
@@ -281,7 +282,7 @@ mod tests {
             .expect("each wire format has a schema")
     }
 
-    /// Returns the help for an unknown field of a body, or of a member of a body.
+    /// Returns the help for an unknown field of a body, or of a body's member.
     fn help(wire: WireFormat, member: Option<&str>, name: &str) -> Option<String> {
         let schema: Value = serde_json::from_str(&schema_of(wire)).expect("JSON");
         let (at, owner) = match member {

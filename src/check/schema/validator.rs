@@ -45,6 +45,6 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     })
 }
 
-/// The maximum number of characters that are shown of a message from the validation library.
+/// The maximum number of characters that are shown from a validation library's message.
 const LONGEST_HELP: usize = 300;
 const PATTERN_HELP: &str = "patterns must be regular expressions of moderate size without look-around and back references, so that they run in linear time";

@@ -103,13 +103,13 @@ pub(super) fn advice(node: Option<&Value>) -> Option<String> {
     Some(advice)
 }
 
-/// Returns the clauses of a description after the first, which only names the value.
+/// Returns the clauses of a description except the first, which only identifies the value.
 fn further_clauses(description: &str) -> impl Iterator<Item = &str> {
     let clauses = description.split("; ").flat_map(|part| part.split(": "));
     clauses.skip(1).filter(|clause| *clause != "required")
 }
 
-/// The length of the shortest word that counts as a statement.
+/// The minimum length of a word that counts as information.
 const SHORTEST_WORD: usize = 4;
 
 /// Returns `true` if a clause contains a word that advice lacks.

@@ -15,7 +15,7 @@ use crate::json::parse;
 /// The result of reading a line, or a part of one.
 pub(in crate::conversation) type Read<T> = Result<T, LineError>;
 
-/// The reason a line cannot be read: one lower-case phrase.
+/// The reason why a line cannot be read, as one lower-case phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::conversation) struct LineError(String);
 
@@ -65,8 +65,8 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     ))
 }
 
-/// Parses any other line. Returns its entry, its number, which older programs omitted, and its
-/// text.
+/// Parses a line after the first. Returns its entry, its number, which older programs omitted, and
+/// its text.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     let (line, raw) = object(raw, "")?;
     let number = line.0.get("line").and_then(Value::as_u64);

@@ -616,7 +616,7 @@ fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
 #[test]
 fn lines_of_two_sessions_and_of_older_programs_are_taken() {
     let lines = round_of_tools();
-    // Each session wrote the next lines after the header, without knowing those of the other.
+    // Both sessions wrote the next lines after the header, without knowing each other's lines.
     let twice: Vec<&String> = lines
         .iter()
         .take(1)

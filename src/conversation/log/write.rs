@@ -104,8 +104,8 @@ pub(in crate::conversation) fn message_members(message: &Message) -> Map<String,
     line
 }
 
-/// Returns the members of a result. Except for the first key, they are the same as in a result of a
-/// message.
+/// Returns the members of a result. Except for the first key, they are the same as for a result in
+/// a message.
 fn tool_result(result: &Block) -> Map<String, Value> {
     let mut line = object("tool_result");
     if let Value::Object(members) = block(result) {

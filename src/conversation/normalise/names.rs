@@ -1,4 +1,4 @@
-//! The names of called tools. Models may invent names that no request can contain.
+//! Tool names in calls. Models may invent names that no request can contain.
 
 use std::sync::Arc;
 

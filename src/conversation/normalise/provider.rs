@@ -93,7 +93,7 @@ impl ProviderBlockKinds {
             .collect()
     }
 
-    /// Returns `true` if a block is the result of a provider-specific call of this format.
+    /// Returns `true` if a block is the result of a provider-specific call in this format.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_result(self, block: &Block) -> bool {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
@@ -170,8 +170,8 @@ impl NormalForm {
         self.end_with(errors);
     }
 
-    /// Returns, for each message, the end of its turn, which consists of the model's messages and
-    /// of results. For messages outside a turn, this is the position after the message.
+    /// Returns the end of each message's turn. A turn consists of the model's messages and of
+    /// results. For messages outside a turn, this is the position after the message.
     fn ends_of_turns(&self) -> Vec<usize> {
         let mut ends = vec![0; self.messages.len()];
         let mut end = ends.len();

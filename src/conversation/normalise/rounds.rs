@@ -44,7 +44,7 @@ struct Round {
 struct Pairing<'f> {
     /// The IDs of all calls so far.
     taken: HashSet<Arc<str>>,
-    /// The next number for each word from which new IDs are made.
+    /// The next number for each word that new IDs begin with.
     next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
@@ -56,7 +56,7 @@ type CallAt = (usize, usize);
 /// A result that is being moved to its call.
 struct Placed {
     call: CallAt,
-    /// The index of its message in the original history.
+    /// The index of the result's message in the original history.
     index: usize,
     block: Block,
 }

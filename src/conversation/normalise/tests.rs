@@ -55,8 +55,8 @@ fn item(text: &str) -> Message {
     }
 }
 
-/// Returns the normal form for any target in a short form: the role and blocks of each message, and
-/// the reported changes.
+/// Returns an abbreviated normal form for any target: the role and blocks of each message, and the
+/// reported changes.
 fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
     shown_for(history, &NormalFormRules::default())
 }
@@ -402,7 +402,7 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
     assert_eq!(normalise(&history, &NormalFormRules::default()).changes, []);
 }
 
-/// Returns a provider-specific block of Claude.
+/// Returns a provider-specific Claude block.
 fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
     let key = if kind.ends_with("_result") {
         "tool_use_id"
@@ -487,7 +487,7 @@ fn turn() -> Vec<Block> {
 }
 
 /// Content that was sent in the middle of a turn is kept even if its result never arrives. Only an
-/// error is added, in a location that no request has contained.
+/// error is added, at a location that no earlier request contained.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");

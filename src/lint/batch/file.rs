@@ -1,4 +1,4 @@
-//! The mistakes in a line of a batch that depend on the lines before it. The memory for a file is
+//! The mistakes in a batch line that depend on the lines before it. The memory for a file is
 //! limited to a hash for each ID, up to the maximum number of requests of any service.
 
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use crate::text::cut;
 /// The maximum number of IDs that are stored. No service accepts more requests in one file.
 const MOST_IDS: usize = 1_000_000;
 
-/// The maximum number of characters of a value in a message.
+/// The maximum number of a value's characters that a message shows.
 const SHOWN: usize = 80;
 
-/// The lines of a file that were read so far.
+/// The lines in a file that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The number of the first line with an ID, by the ID's hash.
@@ -58,14 +58,14 @@ impl Place {
     }
 }
 
-/// The limits of a service for one batch.
+/// A service's limits for one batch.
 struct Most {
     requests: usize,
     bytes: u64,
 }
 
 impl Service {
-    /// Returns the limits of the service; `None` if they depend on the model or are unknown.
+    /// Returns the service's limits; `None` if they depend on the model or are unknown.
     fn most(self) -> Option<Most> {
         const MB: u64 = 1_000_000;
         match self {
@@ -130,8 +130,8 @@ impl Batch {
         found
     }
 
-    /// Returns the service that accepts a line. If the line does not show it, the service of the
-    /// first line is used, provided that both have the same form.
+    /// Returns the service that accepts a line. If the line does not identify it, the service of
+    /// the first line is used, provided that both have the same form.
     fn service(&self, envelope: &Envelope, named: Option<Server>) -> Service {
         match (envelope.service(named), &self.first) {
             (Service::Unknown, Some(first)) if first.form == envelope.form => first.service,

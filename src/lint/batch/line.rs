@@ -10,7 +10,7 @@ use crate::text::cut;
 /// The maximum length of an ID for Anthropic, in characters.
 const LONGEST_ID: usize = 64;
 
-/// The maximum number of characters of a value in a message.
+/// The maximum number of a value's characters that a message shows.
 const SHOWN: usize = 80;
 
 /// The endpoints to which OpenAI's batches can send requests.
@@ -87,7 +87,7 @@ impl Envelope {
         Some(flaw)
     }
 
-    /// Returns the mistake of a line without an ID. Other lines may determine whether the object is
+    /// Returns the mistake in a line without an ID. Other lines may determine whether the object is
     /// a line of a batch.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {

@@ -5,7 +5,7 @@ use crate::conversation::{NameRule, ProviderBlockKinds};
 use crate::provider::{Capability, Server};
 use crate::render::IdRule;
 
-/// The facts of a wire format. Members are those at the top level of a body.
+/// The facts of a wire format. Here, *member* means a member at the top level of a body.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something else")]
 pub(crate) struct Facts {
@@ -13,10 +13,10 @@ pub(crate) struct Facts {
     pub(crate) name: &'static str,
     /// The path suffixes of the format's endpoints.
     pub(crate) paths: &'static [&'static str],
-    /// The only server to which these paths apply, if another format uses the same paths at other
-    /// servers.
+    /// The only server to which these paths apply, if a different format uses the same paths at
+    /// other servers.
     pub(crate) only_at: Option<Server>,
-    /// Every body contains at least one of these members.
+    /// The format's characteristic members. Every body contains at least one of them.
     pub(crate) begins_with: &'static [&'static str],
     /// `true` if the body contains the model.
     pub(crate) has_model_in_body: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     pub(crate) system: &'static [&'static str],
     /// The members that contain the prompt, for formats without a history.
     pub(crate) prompt: &'static [&'static str],
-    /// The gap in the prompts of the format; `None` if they have no gap.
+    /// The gap in the format's prompts; `None` if they have no gap.
     pub(crate) gap: Option<Gap>,
     /// Pointers to the values that specify the answer format.
     pub(crate) answer_form: &'static [&'static str],
@@ -56,8 +56,8 @@ pub(crate) struct Facts {
     pub(crate) has_ids: bool,
     /// The rule for tool names, as in the schemas.
     pub(crate) names: NameRule,
-    /// `true` if the format's servers reject reasoning without a signature, and a turn that ends
-    /// with reasoning.
+    /// `true` if the format's servers reject reasoning without a signature, and turns that end with
+    /// reasoning.
     pub(crate) checks_reasoning: bool,
     /// The clouds that serve the format with the model in the URL and the version in the body.
     pub(crate) clouds: &'static [Server],
@@ -83,7 +83,7 @@ pub(crate) struct Facts {
     pub(crate) events: &'static [&'static str],
 }
 
-/// The shape of the turns of a conversation.
+/// The shape of the turns in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnForm {
     /// Messages that consist of blocks, including calls and results (Anthropic).
@@ -148,7 +148,7 @@ pub(crate) enum ToolForm {
     Declarations,
 }
 
-/// The form of answers; each has its own decoder.
+/// The form of answers. Each form has its own decoder.
 #[cfg(feature = "runtime")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerForm {

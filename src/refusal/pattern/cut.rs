@@ -1,4 +1,4 @@
-//! Finds sentences that are cut off in a string, or that a string only resembles.
+//! Finds sentences that are cut off in a string, and sentences that resemble a string.
 
 use std::ops::Range;
 
@@ -82,14 +82,14 @@ impl Pattern {
     }
 }
 
-/// The number of bytes at the beginning of a sentence by which a cut-off sentence is found.
+/// The number of initial bytes by which a cut-off sentence is found.
 const BEGINNING: usize = 16;
 
 /// The minimum number of letters in a cut-off sentence.
 const FEWEST_CUT: usize = 32;
 
-/// Finds the beginning of some words at the end of a cut-off string. Returns its offset, and the
-/// length of the part of the words that the text contains.
+/// Finds the beginning of some words at the end of a cut-off string. Returns its offset, and how
+/// many bytes of the words the text contains.
 fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, usize)> {
     let lengths = words.char_indices().map(|(at, _)| at).rev();
     lengths

@@ -17,7 +17,7 @@ pub(super) fn before(text: &str, end: usize) -> usize {
     start + after_sentence(&text[start..end])
 }
 
-/// Words before the name of a member.
+/// Words that precede a member's name.
 const BEFORE_NAME: [&str; 12] = [
     "argument",
     "at",

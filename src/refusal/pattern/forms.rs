@@ -29,14 +29,14 @@ pub(in crate::refusal) fn shorter(sentence: &str) -> Vec<&str> {
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
         let parts = whole.match_indices(". ").map(|(at, _)| &whole[..=at]);
-        // A class is the beginning of another message.
+        // A class that ends a part belongs to the message after it.
         shorter
             .extend(parts.filter(|part| !CLASSES.iter().any(|it| part.ends_with(it.trim_end()))));
     }
     shorter
 }
 
-/// Words that only say that something is a refusal.
+/// Words that show only that a text is a refusal.
 const GENERAL: [&str; 22] = [
     "a",
     "an",

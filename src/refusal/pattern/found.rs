@@ -89,7 +89,7 @@ impl Found {
         empty.map(|(name, _)| name.clone())
     }
 
-    /// Returns the path that the sentence names: the content of a hole for a path, extended by
+    /// Returns the path that the sentence contains: the content of a hole for a path, extended by
     /// adjacent characters that can belong to the path.
     pub(in crate::refusal) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self
@@ -115,7 +115,7 @@ impl Found {
             .text
             .get(start..end)?
             .trim_matches(['.', '/', '-', ' ']);
-        // A number alone is a position in a list that only the sentence names.
+        // A number alone is an index into a list that only the sentence's words identify.
         path.contains(char::is_alphabetic).then(|| path.to_owned())
     }
 }

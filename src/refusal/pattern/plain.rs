@@ -81,7 +81,7 @@ pub(super) fn plain(text: &str) -> String {
             '\u{2010}'..='\u{2015}' => '-',
             // Box-drawing characters that terminals print around a string.
             '\u{2500}'..='\u{259f}' => ' ',
-            // Zero-width characters, and marks of omitted characters.
+            // Zero-width characters, and markers for omitted characters.
             '\u{200b}'..='\u{200d}' | '\u{feff}' | NOTHING => continue,
             // Chinese text uses most punctuation marks in both widths.
             '\u{ff01}'..='\u{ff5e}' => narrow(c),
@@ -110,7 +110,7 @@ const LINE_MARKS: [&str; 7] = ["- ", "+ ", "> ", "# ", "// ", "* ", "| "];
 /// A placeholder for a character without meaning: a backslash or a colour.
 const NOTHING: char = '\0';
 
-/// Returns the narrow form of a full-width character, for example of the Chinese comma.
+/// Returns the narrow form of a full-width character, such as the Chinese comma.
 fn narrow(c: char) -> char {
     char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
 }
@@ -146,7 +146,7 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     Some((c, LENGTH))
 }
 
-/// Returns the length in bytes of a terminal sequence after its escape character: `[31m`.
+/// Returns the length in bytes of a terminal sequence after its escape character, such as `[31m`.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('[')?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | '?'))?;

@@ -1,4 +1,4 @@
-//! Tests of the search for sentences.
+//! Tests for the sentence search.
 
 use super::*;
 
@@ -371,7 +371,7 @@ fn a_cut_sentence_is_found_if_what_is_left_tells() {
         cut("Unsupported value: 'temperature' does not support 0.3 with this… (more)").is_some()
     );
     assert!(cut("Unsupported value: 'temperature' does not support 0.3 with this...").is_some());
-    // Another sentence with the same beginning, and a string that is cut off too early.
+    // A different sentence with the same beginning, and a string that is cut off too early.
     assert!(cut("Unsupported value: 'temperature' does not support 0.3 with this tier").is_none());
     assert!(cut("Unsupported value: 'temp").is_none());
 }

@@ -142,7 +142,7 @@ pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::text(joined))
 }
 
-/// Returns a member by its path: names, and indices of elements, separated by dots.
+/// Returns a member by its path, which consists of names and element indices separated by dots.
 fn member(value: &Tracked, path: &str) -> Result<Tracked, Error> {
     account::charge(account::VISIT + path.len() as u64)?;
     let mut found = value.clone();
@@ -248,7 +248,7 @@ fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
 }
 
 /// Keeps the elements whose part passes or fails a test. Without a test, the part itself is tested
-/// for truth. `first` is the index of the argument that names the test.
+/// for truth. `first` is the index of the argument with the test's name.
 fn filtered(
     native: &mut Native<'_, '_>,
     path: Option<&str>,
@@ -364,7 +364,7 @@ pub(super) fn max(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(sorted(native)?.pop().unwrap_or(Tracked::plain(())))
 }
 
-/// Returns the elements of a list, sorted.
+/// Returns a list's elements, sorted.
 fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
     let (_, options): (&Value, Kwargs) = from_args(&native.arguments.values)?;
     let attribute: Option<&str> = options.get("attribute")?;

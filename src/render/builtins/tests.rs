@@ -1,4 +1,4 @@
-//! The tests of templates.
+//! The tests that templates can use.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, Value};

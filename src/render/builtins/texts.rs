@@ -248,7 +248,7 @@ pub(in super::super) fn keeps_value(arguments: &[Value]) -> bool {
         .is_some_and(|value| !value.is_undefined() && (value.is_true() || !asks_for_true))
 }
 
-/// Replaces a missing value with another one.
+/// Replaces a missing value with a default.
 pub(super) fn default(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, others): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let given = filters::default(native.state, value, Rest(others.0.clone()))?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::watch::Watch;
 
-/// The names, each once.
+/// The recorded names, each once.
 #[derive(Debug, Default)]
 pub(in super::super) struct Asked {
     pub(in super::super) names: Vec<Arc<str>>,
-    /// The names that are set at its end.
+    /// The names that are set at the end of the render.
     pub(in super::super) set: Vec<Arc<str>>,
 }
 

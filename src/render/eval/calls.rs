@@ -1,4 +1,4 @@
-//! Calls of functions, macros, methods and loops.
+//! Calls to functions, macros, methods and loops.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const MACRO_DEPTH: usize = 4;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Declared<'e> {
     node: &'e Macro,
-    /// The template that declares it.
+    /// The template that declares the macro.
     template: &'e Template,
     enclosed: Option<ClosureId>,
 }
@@ -254,7 +254,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Calls of macros.
+/// Calls macros.
 impl<'e, W: Watch> Eval<'e, W> {
     fn call_macro(
         &mut self,
@@ -341,7 +341,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Returns the values of a macro's parameters, and its caller if it uses one.
+/// Returns the values of a macro's parameters, and the caller if the macro uses one.
 fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tracked>), Error> {
     let named = arguments.values.last().filter(|last| last.is_kwargs());
     let count = arguments.values.len() - usize::from(named.is_some());
@@ -385,7 +385,7 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
     Ok((values, caller))
 }
 
-/// Returns the error for an argument whose name is not that of a parameter.
+/// Returns the error for an argument whose name matches no parameter.
 fn unknown_parameter(node: &Macro, name: &str) -> Error {
     let parameters = || node.parameters.iter().map(|parameter| &*parameter.name);
     let known = did_you_mean(name, parameters()).unwrap_or_else(|| match node.parameters.len() {
@@ -407,7 +407,7 @@ fn member(named: &Value, origin: Option<&Origin>, name: &str) -> Option<Tracked>
     Some(Tracked { value, origin })
 }
 
-/// Evaluation of arguments.
+/// Evaluates arguments.
 impl<'e, W: Watch> Eval<'e, W> {
     /// Appends the arguments of a call.
     pub(super) fn arguments(
@@ -491,7 +491,7 @@ fn named(evaluated: &[(&Argument, Tracked)], caller: Option<Tracked>) -> Outcome
     Ok(named)
 }
 
-/// Adds the elements of a list to arguments.
+/// Adds a list's elements to arguments.
 fn spread_list(list: &Tracked, at: Place, arguments: &mut Arguments) -> Outcome<()> {
     operators::whole(&list.value, 1).map_err(|error| Failure::at(at, error))?;
     let elements = list
@@ -507,7 +507,7 @@ fn spread_list(list: &Tracked, at: Place, arguments: &mut Arguments) -> Outcome<
     Ok(())
 }
 
-/// Adds the members of an object to the named arguments.
+/// Adds an object's members to the named arguments.
 fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
     operators::whole(&map.value, 1).map_err(|error| Failure::at(at, error))?;
     if map.is_missing() {
@@ -525,7 +525,7 @@ fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
         return Err(Failure::at(at, error));
     };
     for (index, (key, value)) in pairs.enumerate() {
-        // No parameter has a name that is not text, so the engine ignores such a key.
+        // Every parameter's name is text, so the engine ignores a key that is not.
         let Some(name) = key.as_str() else { continue };
         named.add(
             name,

@@ -134,7 +134,7 @@ impl<'t> Walk<'t> {
         parts::visit_arguments(&call.args, |argument| self.expression(argument));
     }
 
-    /// Visits an expression. In a slice, the engine visits only the bounds: a macro does not
+    /// Visits an expression. In a slice, the engine visits only the bounds, so a macro does not
     /// capture the sliced variable there.
     fn expression(&mut self, expression: &Expr<'t>) {
         let Expr::Var(name) = expression else {

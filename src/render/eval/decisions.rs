@@ -1,4 +1,4 @@
-//! The decisions of a template: its conditions, loops and defaults, each with two outcomes and the
+//! The decisions in a template: its conditions, loops and defaults, each with two outcomes and the
 //! data required for them.
 
 use super::super::place::Place;
@@ -8,10 +8,10 @@ use super::tree::{
 use crate::conversation::{MISSING_IF_EMPTY, NEVER_EMPTY};
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
 
-/// The messages; no API accepts a request without any.
+/// The path of the messages. No API accepts a request without messages.
 const MESSAGES: &str = "ctx.history";
 
-/// The filters, and the function of inja, that replace a missing value.
+/// The names of the filters, and of inja's function, that replace a missing value.
 pub(super) const IS_DEFAULT: [&str; 2] = ["default", "d"];
 
 /// A location where a template takes one of two paths.
@@ -35,7 +35,7 @@ pub(crate) enum DecisionKind {
     Choice,
     /// `value | default(other)`: the value is present or not.
     Default,
-    /// A parameter of a macro with a default: it is given or not.
+    /// A macro's parameter with a default: the argument is given or not.
     Parameter,
 }
 
@@ -46,20 +46,20 @@ impl DecisionKind {
     }
 }
 
-/// The statements and decisions of a template. A render covers a part of them.
+/// The statements and decisions in a template. A render covers a part of them.
 pub(in super::super) struct Ground<'t> {
-    /// Its statements, except blank text.
+    /// The template's statements, except blank text.
     pub(in super::super) statements: Vec<Place>,
     pub(in super::super) decisions: Vec<Decided>,
-    /// The tags of its macros, with the statements in their bodies.
+    /// The template's macros, with their tags and the statements in their bodies.
     pub(in super::super) macros: Vec<MacroGround>,
-    /// Returns the text at a location.
+    /// The function that returns the text at a location.
     text: &'t dyn Fn(Place) -> String,
     /// The facts about values that follow from the surrounding conditions.
     facts: Vec<Fact>,
 }
 
-/// The fact that the value of an expression is filled or not.
+/// The fact that an expression's value is filled, or that it is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fact {
     of: String,
@@ -79,9 +79,10 @@ pub(in super::super) struct MacroGround {
 pub(in super::super) struct Decided {
     pub(in super::super) decision: Decision,
     pub(in super::super) holds_if: Need,
-    /// `None` if it always holds because of a surrounding condition.
+    /// The data required for the decision to fail; `None` if it always holds because of a
+    /// surrounding condition.
     pub(in super::super) fails_if: Option<Need>,
-    /// The range of statements that run if it holds, and if it fails.
+    /// The range of statements that run if the decision holds, and of those that run if it fails.
     pub(in super::super) parts: [Option<Place>; 2],
 }
 
@@ -103,7 +104,7 @@ pub(in super::super) enum Need {
 }
 
 impl Template {
-    /// Returns all statements and decisions of the template; `text` returns the text at a location.
+    /// Returns all statements and decisions in the template; `text` returns the text at a location.
     pub(in super::super) fn ground<'t>(&self, text: &'t dyn Fn(Place) -> String) -> Ground<'t> {
         let mut ground = Ground {
             statements: Vec::new(),

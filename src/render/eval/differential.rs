@@ -10,7 +10,7 @@
 //!   namespace can contain only data, and a loop can be called only within itself. A render that
 //!   breaks these rules ends ([`Verdict::Refused`]), and the number of such renders is bounded.
 //! - A slice with a negative step works as in Python.
-//! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
+//! - `default(path, other)` in the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
 //! - A failure in the tag of a block or a call block is reported there; the engine reports the line
 //!   where its body ends.
@@ -20,7 +20,7 @@
 //!   characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
 //! - A recursive loop with `else`, `do` or `from … import` works. The engine leaves a value behind
 //!   each time, which becomes an operand if an expression calls the loop. If a block in the loop
-//!   calls it, the engine continues in the wrong place.
+//!   calls the loop, the engine continues in the wrong place.
 //! - `loop.cycle` and `loop.changed` are rejected earlier.
 
 mod generate;
@@ -94,15 +94,15 @@ struct Failed {
 /// The verdict of a comparison.
 #[derive(Debug)]
 enum Verdict {
-    /// Both wrote the same.
+    /// Both wrote the same text.
     Text,
     /// Both failed in the same way.
     Failure(String),
-    /// Neither parses.
+    /// Neither can parse the templates.
     Unparsable(String),
     /// The evaluator stopped: a limit was exceeded, or something is not allowed.
     Refused,
-    /// They differ as intended.
+    /// The results differ as intended.
     Meant,
     /// The engine panicked, or did not terminate.
     Panicked(String),
@@ -167,7 +167,7 @@ impl Both {
         }
     }
 
-    /// Runs a template in both ways.
+    /// Runs a template with the evaluator and with the engine.
     fn compare(&self, name: &str, data: &Data) -> Verdict {
         let (output, _) =
             account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));

@@ -233,7 +233,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.watch.decided(DecisionKind::Default.at(at), is_kept);
     }
 
-    /// Applies the filters of its block to a captured string.
+    /// Applies a block's filters to a captured string.
     pub(super) fn filtered(&mut self, filters: &'e Expr, text: Tracked) -> Outcome<Tracked> {
         let ExprKind::Filter(it) = &filters.kind else {
             return Ok(text);
@@ -290,7 +290,7 @@ fn constant(value: &Value, at: Place) -> Tracked {
     }
 }
 
-/// Returns the origin of a member of an object.
+/// Returns the origin of an object's member.
 fn member_origin(base: &Tracked, name: &str) -> Origin {
     if let Some(module) = base.value.downcast_object_ref::<Module>() {
         let index = module.values.get_index_of(&Value::from(name));
@@ -317,7 +317,7 @@ fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     }
 }
 
-/// Returns the index for a key of a list, counted from its end if it is negative.
+/// Returns the list index for a key. A negative key counts from the end of the list.
 fn index(key: &Value, list: &Value) -> Option<usize> {
     match key.as_usize() {
         Some(index) => Some(index),

@@ -9,10 +9,10 @@ use super::super::place::Place;
 use super::super::tracked::{Absent, Arguments, Tracked};
 use super::Step;
 
-/// The result of a part of a render.
+/// The result of part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// A failed render; the size of a pointer, so that an [`Outcome`] stays small.
+/// A failed render. It has the size of a pointer, so that an [`Outcome`] stays small.
 #[derive(Debug)]
 pub(in super::super) struct Failure(Box<Failed>);
 
@@ -25,7 +25,7 @@ pub(in super::super) struct Failed {
     pub(in super::super) at: Place,
     /// The missing value, if that is the error.
     pub(in super::super) missing: Option<Absent>,
-    /// The object that lacks it, if it is a member.
+    /// The object that lacks the missing value, if that value is a member.
     pub(in super::super) object: Option<Value>,
     /// The called name, if the function does not exist or got the wrong arguments.
     pub(in super::super) called: Option<Box<str>>,
@@ -60,7 +60,7 @@ impl Failure {
         }))
     }
 
-    /// Returns a failure about a value. If the value is undefined, the failure says so.
+    /// Returns a failure about a value. If the value is undefined, the failure records this.
     pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Failure {
         let missing = if value.value.is_undefined() {
             value.origin.missing().or(Some(Absent::value(at)))

@@ -24,7 +24,7 @@ impl<'h> Hole<'h> {
         }
     }
 
-    /// Returns `true` if such a value was examined.
+    /// Returns `true` if a value that contains the placeholder was examined.
     pub(in super::super) fn was_looked_at(&self) -> bool {
         self.was_looked_at
     }

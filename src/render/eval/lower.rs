@@ -75,7 +75,7 @@ struct Lowering<'t> {
     parentheses: Parentheses,
     pairs: &'t [Range<usize>],
     blocks: HashMap<String, Block>,
-    /// The names of the blocks, in their order.
+    /// The blocks' names, in their order.
     order: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ fn range(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 
-/// Conversion of statements.
+/// Converts statements.
 impl Lowering<'_> {
     fn place(&self, range: &Range<usize>) -> Place {
         Place::new(self.number, range)
@@ -353,7 +353,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Conversion of expressions.
+/// Converts expressions.
 impl Lowering<'_> {
     fn boxed(&mut self, expression: &Ast<'_>) -> Box<Expr> {
         Box::new(self.expr(expression))
@@ -366,7 +366,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Returns the range from the left operand of an operator, with its parentheses, to an end.
+    /// Returns the range from an operator's left operand, with its parentheses, to `end`.
     fn range_from(&self, left: &Expr, end: usize) -> Range<usize> {
         self.parentheses.operand(&left.at.range(), Side::Left).start..end
     }

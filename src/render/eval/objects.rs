@@ -58,7 +58,7 @@ impl Object for MacroRef {
     }
 }
 
-/// `loop`, the position of a loop.
+/// The `loop` object, which contains the position of a loop.
 #[derive(Debug)]
 pub(super) struct Loop {
     /// The number of the loop in the render.
@@ -66,7 +66,7 @@ pub(super) struct Loop {
     elements: Vec<Value>,
     index: AtomicUsize,
     depth: usize,
-    /// `true` if it can be called.
+    /// `true` if the loop can be called.
     pub(super) recursive: bool,
 }
 

@@ -22,7 +22,8 @@ use super::watch::Watch;
 
 /// The maximum length of a list created by addition or repetition.
 const MAX_ELEMENTS: usize = 1_000_000;
-/// The size up to which a string is small, in bytes: comparing it is covered by the cost of a step.
+/// The maximum size, in bytes, of a small string. The cost of a step covers the comparison of small
+/// strings.
 const SMALL_TEXT: usize = 1_024;
 
 /// The two operands of an operator.
@@ -32,7 +33,7 @@ type Operands<'e> = (&'e Expr, &'e Expr);
 ///
 /// # Errors
 ///
-/// Returns an error if this exceeds the limit, or if the value nests too deeply.
+/// Returns an error if the charge exceeds the limit, or if the value nests too deeply.
 pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
     match value.as_object() {
         // The text of a list or an object is much longer than its parts.
@@ -61,7 +62,7 @@ fn is_small(value: &Value) -> bool {
 ///
 /// # Errors
 ///
-/// Returns an error if this exceeds the limit.
+/// Returns an error if the charge exceeds the limit.
 pub(super) fn charge_large(value: &Value) -> Result<(), Error> {
     if is_small(value) {
         Ok(())
@@ -472,7 +473,7 @@ pub(super) fn slice<'e, W: Watch>(
     sliced(&base, &picked).map_err(|error| Failure::of(at, error, &base))
 }
 
-/// The elements of a list that a slice selects; the step is not 0.
+/// The elements that a slice selects from a list; the step is not 0.
 struct Picked {
     start: Option<i64>,
     stop: Option<i64>,
@@ -561,12 +562,12 @@ impl Picked {
     }
 }
 
-/// Evaluates the value for a variable or a namespace, and checks values that could become ever
-/// deeper.
+/// Evaluates the value for a variable or a namespace, and checks values that could nest ever more
+/// deeply.
 ///
 /// A variable may keep data unchecked; only lists and objects that the template creates are
-/// checked. A namespace outlives loops and could come to contain itself, so everything is checked
-/// there, except its present content.
+/// checked. A namespace outlives loops and could end up containing itself, so everything that it
+/// keeps is checked, except its current content.
 pub(super) fn kept<'e, W: Watch>(
     eval: &mut Eval<'e, W>,
     expression: &'e Expr,

@@ -243,7 +243,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Loops.
+/// Executes loops.
 impl<'e, W: Watch> Eval<'e, W> {
     /// Returns the value that a loop iterates over.
     fn iterated(&mut self, it: &'e For) -> Outcome<Tracked> {
@@ -365,7 +365,7 @@ fn origin(index: usize, is_known: bool, over: &Tracked) -> Origin {
     }
 }
 
-/// Assignments.
+/// Executes assignments.
 impl<'e, W: Watch> Eval<'e, W> {
     pub(super) fn assign(&mut self, target: &'e Target, value: Tracked) -> Outcome<()> {
         match target {
@@ -423,8 +423,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Evaluates the value for a variable or a namespace, and checks values that could become ever
-    /// deeper.
+    /// Evaluates the value for a variable or a namespace, and checks values that could nest ever
+    /// more deeply.
     pub(super) fn kept(
         &mut self,
         expression: &'e Expr,
@@ -435,7 +435,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Blocks, includes and imports.
+/// Executes blocks, includes and imports.
 impl<'e, W: Watch> Eval<'e, W> {
     /// Runs a block in place, unless another template writes it.
     fn block_here(&mut self, name: &'e str, at: Place) -> Outcome<()> {
@@ -560,7 +560,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.variables.is_outermost() && self.blocks.is_empty() && self.parent.is_none()
     }
 
-    /// Runs the first existing template of those that a value names.
+    /// Runs the first existing template among those that a value names.
     fn included(
         &mut self,
         named: &Tracked,

@@ -8,14 +8,14 @@ use minijinja::machinery::{self, Token};
 use super::super::dialect::syntax;
 use crate::repo::Dialect;
 
-/// The tags of a template.
+/// The tags in a template.
 #[derive(Debug, Default)]
 pub(super) struct Tags {
     /// The range of each tag, braces included, by the offset of its keyword.
     ranges: BTreeMap<usize, Range<usize>>,
     /// The `else` tag of each `if` and `for`, by the offset of the `if` or `for` keyword.
     elses: HashMap<usize, Range<usize>>,
-    /// The offset of the keyword of each `elif`.
+    /// The offset of each `elif` keyword.
     elifs: HashSet<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Tags {
         tags
     }
 
-    /// Adds a tag; `around` contains the offsets of the keywords of open `if` and `for` tags.
+    /// Adds a tag; `around` contains the offsets of open `if` and `for` tags' keywords.
     fn add(&mut self, keyword: &str, at: usize, tag: Range<usize>, around: &mut Vec<usize>) {
         match keyword {
             "if" | "for" => around.push(at),

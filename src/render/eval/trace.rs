@@ -15,17 +15,18 @@ use super::{Scope, Step, Traced};
 #[derive(Debug, Clone)]
 pub(in super::super) struct Frame {
     pub(in super::super) parent: Option<FrameId>,
-    /// The step that begins it; `None` for the template itself.
+    /// The step that begins the scope; `None` for the template itself.
     pub(in super::super) step: Option<Step>,
     /// For a `set` block, the tag that first wrote the captured text.
     pub(in super::super) written_by: Option<Place>,
 }
 
-/// The record of the writers of text.
+/// The record of who wrote the text.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,
-    /// For each frame, the innermost one around it that has not been noted as part of a capture.
+    /// For each frame, the innermost surrounding frame that has not been noted as part of a
+    /// capture.
     unnoted: Vec<Option<FrameId>>,
     /// The current frame of the render.
     frame: FrameId,
@@ -79,8 +80,8 @@ impl Trace {
             .unwrap_or(0);
     }
 
-    /// Returns the numbers of a frame and of all frames inside it, which the render entered
-    /// directly after it.
+    /// Returns the numbers of a frame and of the frames inside it, which the render entered
+    /// directly afterwards.
     pub(in super::super) fn inside(&self, frame: FrameId) -> Range<FrameId> {
         let after = self.frames.iter().enumerate().skip(frame as usize + 1);
         let mut outside = after.filter(|(_, other)| other.parent.is_none_or(|it| it < frame));
@@ -92,12 +93,12 @@ impl Trace {
         number(self.frames.len())
     }
 
-    /// Returns the run of literal text of a template.
+    /// Returns the run for literal text in a template.
     pub(super) fn literal(&self, len: usize, at: Place) -> Run {
         Run::new(len, Writer::Template(at)).written_in(Emission::LITERAL, self.frame)
     }
 
-    /// Returns the run of a tag that writes nothing.
+    /// Returns the run for a tag that writes nothing.
     pub(super) fn nothing(&mut self, tag: Place) -> Run {
         let run = Run::new(0, Writer::Computed(Arc::default()));
         run.written_in(self.emission(tag), self.frame)
@@ -109,7 +110,7 @@ impl Trace {
         Emission::tag(number(self.emissions.len() - 1))
     }
 
-    /// Returns the tag that first wrote a run; `None` if none did.
+    /// Returns the tag that first wrote a run; `None` if no tag wrote it.
     pub(in super::super) fn tag(&self, run: &Run) -> Option<Place> {
         self.emissions.get(run.emission.number()? as usize).copied()
     }
@@ -204,7 +205,7 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// A variable that a template gave to a partial.
+/// A variable that a template passed to a partial.
 pub(super) struct Given {
     name: Arc<str>,
     value: Tracked,
@@ -225,7 +226,7 @@ impl Given {
 /// A variable that a template passed to a partial, whose parts are found by offset.
 struct GivenValue<'g> {
     given: &'g Given,
-    /// The text, if the value is one.
+    /// The text, if the value is text.
     text: Option<Indexed<'g>>,
 }
 
@@ -246,7 +247,7 @@ impl<'g> GivenValues<'g> {
         self.0.iter().find(|value| *value.given.name == *name)
     }
 
-    /// Returns the runs of the part of a variable that a run of the partial copied.
+    /// Returns the runs of that part of a variable that a run of the partial copied.
     fn runs(&self, text: &str, run: &Run) -> Option<&'g [Run]> {
         let value = self.find(run.data()?)?;
         Some(value.text.as_ref()?.runs(&run.range(text)?))

@@ -12,10 +12,10 @@ use super::super::place::Place;
 /// A template.
 #[derive(Debug)]
 pub(in super::super) struct Template {
-    /// Its number in its engine.
+    /// The template's number in its engine.
     pub(in super::super) number: u32,
     pub(super) body: Vec<Stmt>,
-    /// Its blocks, at any nesting level.
+    /// The template's blocks, at any nesting level.
     pub(super) blocks: Vec<Block>,
 }
 
@@ -84,7 +84,7 @@ pub(super) enum Emit {
     Block(Box<str>),
 }
 
-/// A name of `{% from … import … %}`.
+/// A name in `{% from … import … %}`.
 #[derive(Debug)]
 pub(super) struct Imported {
     pub(super) name: Expr,
@@ -104,7 +104,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Returns `true` if it assigns a member of a namespace.
+    /// Returns `true` if the target is a member of a namespace.
     pub(super) fn is_in_namespace(&self) -> bool {
         match self {
             Target::Name(_) => false,
@@ -119,7 +119,7 @@ impl Target {
 pub(super) struct For {
     pub(super) target: Target,
     pub(super) iter: Expr,
-    /// `true` if it iterates over an object by key and value, as in inja.
+    /// `true` if the loop iterates over an object by key and value, as in inja.
     pub(super) by_pairs: bool,
     pub(super) filter: Option<Expr>,
     pub(super) recursive: bool,
@@ -146,18 +146,18 @@ pub(super) struct Macro {
     pub(super) name: Box<str>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Vec<Stmt>,
-    /// The variables that it captures where it is declared.
+    /// The variables that the macro captures where it is declared.
     pub(super) enclosed: Vec<Box<str>>,
-    /// `true` if it uses its `caller`.
+    /// `true` if the macro uses its `caller`.
     pub(super) wants_caller: bool,
-    /// The tag that begins it.
+    /// The tag that begins the macro.
     pub(super) at: Place,
 }
 
 /// A parameter of a macro.
 #[derive(Debug)]
 pub(super) struct Parameter {
-    /// Its name in the declaration.
+    /// The location of the parameter's name in the declaration.
     pub(super) at: Place,
     pub(super) name: Box<str>,
     pub(super) default: Option<Expr>,
@@ -268,12 +268,12 @@ pub(super) enum Argument {
 }
 
 impl Argument {
-    /// Returns `true` if it is passed by name.
+    /// Returns `true` if the argument is passed by name.
     pub(super) fn is_named(&self) -> bool {
         matches!(self, Argument::Named(..) | Argument::SpreadNamed(_))
     }
 
-    /// Returns its expression.
+    /// Returns the argument's expression.
     pub(super) fn expression(&self) -> &Expr {
         let (Argument::Value(it)
         | Argument::Named(_, it)

@@ -11,7 +11,7 @@ use super::failure::invalid;
 use super::objects::Loop;
 use super::tree::For;
 
-/// The number of the variables that a scope's macros capture.
+/// The number of a set of variables that a scope's macros capture.
 pub(super) type ClosureId = usize;
 
 /// A running loop.
@@ -20,7 +20,7 @@ pub(super) struct Running<'e> {
     pub(super) object: Arc<Loop>,
     /// The loop; `None` while it only filters elements by a condition.
     pub(super) node: Option<&'e For>,
-    /// The number of the template that contains it, and the block.
+    /// The number of the template that contains the loop, and the block.
     pub(super) home: (u32, Option<&'e str>),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Scope<'e> {
 #[derive(Debug)]
 pub(super) struct Variables<'e> {
     globals: &'e BTreeMap<&'static str, Value>,
-    /// The data of the template.
+    /// The template's data.
     data: Vec<(Arc<str>, Tracked)>,
     /// The open scopes, the innermost last.
     scopes: Vec<Scope<'e>>,
@@ -107,7 +107,7 @@ impl<'e> Variables<'e> {
         self.outside + self.scopes.len() == 1
     }
 
-    /// Assigns a variable of the innermost scope.
+    /// Assigns a variable in the innermost scope.
     pub(super) fn set(&mut self, name: &'e str, value: Tracked) {
         let Some(scope) = self.scopes.last_mut() else {
             return;
@@ -252,7 +252,7 @@ impl<'e> Variables<'e> {
         (self.scopes, self.outside) = (before.scopes, before.outside);
     }
 
-    /// Returns the variables of the innermost scope that can be imported, by name.
+    /// Returns the variables in the innermost scope that can be imported, by name.
     pub(super) fn exported(&self) -> Vec<(&'e str, Tracked)> {
         let locals = self
             .scopes

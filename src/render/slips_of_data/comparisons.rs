@@ -1,4 +1,4 @@
-//! Comparisons of a value with a word that it never equals: `message.role == "asistant"`.
+//! Comparisons of a value with a word that it never equals, such as `message.role == "asistant"`.
 
 use std::ops::Range;
 

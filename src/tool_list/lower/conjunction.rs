@@ -154,7 +154,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     }
 }
 
-/// Returns a schema for a property that accepts every value which some alternative accepts.
+/// Returns a schema for a property that accepts every value that any of the alternatives accepts.
 fn alternative(name: &str, objects: &[&Map<String, Value>], is_open: bool) -> Value {
     let mut found: Vec<&Value> = Vec::new();
     let mut is_free = is_open;

@@ -13,7 +13,7 @@ pub(super) struct Refs<'s> {
     is_rebased: bool,
 }
 
-/// The maximum length of a chain of references.
+/// The maximum length of a reference chain.
 const LONGEST: usize = 20;
 
 impl<'s> Refs<'s> {

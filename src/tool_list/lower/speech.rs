@@ -1,4 +1,4 @@
-//! The abilities of the schema dialect of each provider.
+//! The abilities of each provider's schema dialect.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ pub struct Speech {
     /// `true` if `required` can only contain names of properties that the same schema describes.
     pub(super) defines_required: bool,
     pub(super) most_min_items: Option<u64>,
-    /// A function that returns `true` for the allowed names of the root's properties; `None` if all
-    /// names are allowed.
+    /// A function that returns `true` for the allowed names of root properties; `None` if all names
+    /// are allowed.
     pub(super) takes_property: Option<fn(&str) -> bool>,
     formats: Option<&'static [&'static str]>,
     /// A function that returns `true` for allowed patterns; `None` if all patterns are allowed.
@@ -35,7 +35,7 @@ pub struct Speech {
     pub(super) finish: Finish,
 }
 
-/// The keywords that a dialect has.
+/// The keywords in a dialect.
 #[derive(Debug, Clone, Copy)]
 enum Keywords {
     All,
@@ -295,7 +295,7 @@ fn is_openai_pattern(pattern: &str) -> bool {
     !has_lookaround(pattern)
 }
 
-/// Returns `true` if Anthropic accepts a name for a property of the root: `^[a-zA-Z0-9_.-]{1,64}$`.
+/// Returns `true` if Anthropic accepts the name of a root property: `^[a-zA-Z0-9_.-]{1,64}$`.
 fn is_claude_property(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
@@ -324,7 +324,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")
 }
 
-/// Returns `true` if a keyword has no effect by itself, such as identifiers and definitions.
+/// Returns `true` if a keyword has no effect by itself, like an identifier or a definition.
 pub(super) fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,

@@ -332,8 +332,8 @@ fn meant(schema: &Value) -> Value {
     }
 }
 
-/// Returns the values that represent a value in strict mode. Required properties that are absent in
-/// the value are `null` there.
+/// Returns the possible representations of a value in strict mode, in which required properties
+/// that the value lacks are `null`.
 fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Value> {
     let Some(depth) = depth.checked_sub(1) else {
         return vec![value.clone()];
@@ -448,8 +448,7 @@ fn close(schema: &mut Value) {
 /// For each target, the number of values that both an original and its lowered schema accepted.
 type Held = std::collections::BTreeMap<&'static str, usize>;
 
-/// Returns an error if the schema that is generated from a seed becomes stricter when it is
-/// lowered.
+/// Returns an error if the schema generated from a seed becomes stricter when it is lowered.
 fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
     let mut rng = Rng::with_seed(seed);
     let mut original = schema(&mut rng, 3);

@@ -22,10 +22,10 @@ pub(super) enum Mistake {
     Undefined(String),
     /// There is no rule named `root`.
     Rootless,
-    /// The number of repetitions of an item, which is too large for llama.cpp to unroll.
+    /// An item's number of repetitions, which is too large for llama.cpp to unroll.
     Repeated(u64),
-    /// The maximum number of repetitions of an item, which is too large for builds before August
-    /// 2026 to unroll.
+    /// An item's maximum number of repetitions, which is too large for builds before August 2026 to
+    /// unroll.
     RepeatedForSome(u64),
     /// Groups are nested so deeply that the rest was not checked. This is not a mistake.
     TooDeep,

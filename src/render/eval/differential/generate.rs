@@ -119,7 +119,7 @@ const ODD: [&str; 19] = [
     "{1: 1, 1.0: 2}",
 ];
 
-/// The loop around a statement, and not around a block inside it.
+/// The loop around a statement, unless there is a block between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Within {
     #[default]
@@ -139,16 +139,16 @@ struct Around {
     within: Within,
     /// `true` if `super()` is allowed here.
     in_block: bool,
-    /// `true` if it is inside a recursive loop, where `do` and `from … import` leave a value
-    /// behind in the engine.
+    /// `true` if the statement is inside a recursive loop, where `do` and `from … import` leave a
+    /// value behind in the engine.
     in_recursion: bool,
 }
 
 /// The name of the template that is rendered.
 pub(super) const MAIN: &str = "partials/main";
 
-/// Generates a template and those that it includes. Two in three are tame: they are expected to
-/// evaluate without an error.
+/// Generates a template and the templates that it includes. Two in three are tame: they are
+/// expected to evaluate without an error.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed.is_multiple_of(3));
     let mut generator = Generator {
@@ -197,7 +197,7 @@ struct Generator {
     blocks: usize,
 }
 
-/// Templates.
+/// Generates templates.
 impl Generator {
     fn one<'t>(&mut self, all: &[&'t str]) -> &'t str {
         all[self.rng.usize(..all.len())]
@@ -244,8 +244,8 @@ impl Generator {
         )
     }
 
-    /// Returns macros, and variables that can be imported. No macro calls another, because they
-    /// would call each other endlessly.
+    /// Returns macros, and variables that can be imported. No macro calls another, because macros
+    /// could call each other endlessly.
     fn library(&mut self) -> String {
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (false, true);
@@ -340,7 +340,7 @@ impl Generator {
     }
 }
 
-/// Statements.
+/// Generates statements.
 impl Generator {
     fn statements(&mut self, count: usize, around: Around) -> String {
         let count = if count > 1 {
@@ -786,7 +786,7 @@ fn inside(around: Around) -> Around {
     }
 }
 
-/// Expressions.
+/// Generates expressions.
 impl Generator {
     fn expr(&mut self, kind: Kind, depth: usize) -> String {
         let kind = if self.is_odd(10) { Kind::Any } else { kind };
@@ -1139,7 +1139,7 @@ impl Generator {
         }
     }
 
-    /// Returns the bounds of a slice. Steps are positive: with negative ones, only the evaluator
+    /// Returns the bounds of a slice. Steps are positive: with negative steps, only the evaluator
     /// slices as Python does.
     fn bounds(&mut self, depth: usize) -> String {
         let (start, end) = (self.bound(depth), self.bound(depth));

@@ -53,7 +53,7 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Wraps the values that loops by key and value iterate over in a function; no line moves.
+/// Wraps, in a function call, the values that loops iterate over by key and value. No line moves.
 fn with_pairs(template: &Source) -> String {
     let mut ranges = template.pairs.clone();
     ranges.sort_by_key(|range| range.start);

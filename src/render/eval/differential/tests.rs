@@ -118,7 +118,7 @@ fn templates_of_tests_do_what_they_do_in_the_engine() {
     assert!(figures.texts > 200, "{figures:?}");
 }
 
-/// Finds the folders that hold profiles, at any depth.
+/// Finds the folders that contain profiles, at any depth.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test reads the folders of others"
@@ -198,8 +198,8 @@ fn compare_repository(
 }
 
 /// Adds a template if both the evaluator and the engine can parse it, and if it does not call a
-/// loop where the checks reject such a call. After one, the engine would continue in an arbitrary
-/// place.
+/// loop where the checks reject such a call. After such a call, the engine would continue in an
+/// arbitrary place.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {
@@ -217,7 +217,7 @@ fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mu
     }
 }
 
-/// Returns a template in the engine's spelling, named as includes name it.
+/// Returns a template in the engine's spelling, under the name that includes use.
 fn rewritten(name: &str, text: &str, dialect: Dialect, is_prompt: bool) -> Source {
     let rewritten = dialect::rewrite(text, dialect, is_prompt);
     Source {
