@@ -37,7 +37,7 @@ crate::diag::rules! {
          that extend it; `reqc tree` shows them, and `reqc show NAME` also works for abstract profiles.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
         "The keys of `models.toml` are names of agents, in the repository or bundled. The entry has no effect.";
-    UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that cannot be sent",
+    UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that does not exist or is abstract",
         "A roster lists agents, in the repository or bundled, but no abstract profiles. An unknown name is skipped, so \
          files silently go to an agent further down, or to none.\n\n\
          `reqc list` shows the agents, `reqc list --bundled` also the bundled ones.";
@@ -46,7 +46,7 @@ crate::diag::rules! {
          the agents after it are never tried.\n\n\
          * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
          * right: `agents = [\"Rust Chat\", \"General Chat\"]`";
-    UNKNOWN_CONTEXT = Warning "config/unknown-context", "a pattern of `golden.contexts` matches no context",
+    UNKNOWN_CONTEXT = Warning "config/unknown-context", "a pattern in `golden.contexts` matches no context",
         "The pattern selects nothing, so no golden files are kept for the intended contexts. Usually it is misspelled, or the \
          context was renamed. `reqc contexts` lists the names.";
     UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry allows nothing",
@@ -92,7 +92,7 @@ crate::diag::rules! {
          * right: `name = \"Reviewer\"`\n\n\
          If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, `{{ \
          \"\\u202E\" }}` in a template.";
-    CONFLICT = Error[lowerable] "text/conflict-marks", "a file contains conflict markers of an unfinished merge",
+    CONFLICT = Error[lowerable] "text/conflict-marks", "a file contains conflict markers from an unfinished merge",
         "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of lines that it could not merge. In a prompt or a \
          partial, they cause no error: the model reads both versions and the markers.\n\n\
          * wrong: a role with `<<<<<<< HEAD` at the start of a line\n\
@@ -100,9 +100,9 @@ crate::diag::rules! {
          A prompt that explains merge conflicts may show them: indent them, or allow the finding for the file with an `[[allow]]` \
          entry.";
     BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body exceeds its budget",
-        "A `[[budget]]` entry of `reqc.toml` limits the tokens, bytes or tools in the bodies of some agents, or sets the share of a \
-         body that must come from the cache. Each agent gets one finding, at the limit, for its worst body; the second place is \
-         the source of the most expensive part of that body.\n\n\
+        "A `[[budget]]` entry in `reqc.toml` limits the tokens, bytes or tools in the bodies of some agents, or sets the share of a body \
+         that must come from the cache. Each agent gets one finding, at the limit, for its worst body; the second place is the source of \
+         the most expensive part of that body.\n\n\
          Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
          `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\

@@ -7,7 +7,7 @@ crate::diag::rules! {
          * wrong: `{\"model\": \"gpt-5.6-luna\", \"messages\": [,]}`\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": []}`\n\n\
          Servers treat a repeated key differently, so that is an error too.";
-    NO_BODY = Error[lowerable] "lint/no-body", "a value of a linted file is not a request body",
+    NO_BODY = Error[lowerable] "lint/no-body", "a value in a linted file is not a request body",
         "`reqc lint` found none of the fields that identify a wire format: `messages`, `contents`, `input`, `prompt`, \
          `input_prefix`. It looks in the value itself and in the fields in which batches and logs wrap a body (`body`, `params`, \
          `request`, `postData` and similar).\n\n\
@@ -47,7 +47,7 @@ crate::diag::rules! {
          * right: `https://api.openai.com/v1/chat/completions`\n\n\
          Paths are compared with those of Anthropic, DeepSeek, Google, Groq, Mistral, OpenAI, OpenRouter, xAI, and Ollama at \
          `localhost:11434`, also for spelling. At unknown hosts, only a repeated part is reported, as a warning: a gateway may have such a \
-         path. The body is checked by the format of the right path.",
+         path. The body is checked against the format of the right path.",
         seen "2026-11" {
             "Chanzhaoyu/chatgpt-web#737": "OpenAI: *Invalid URL (POST /chat/completions)*",
             "LinLin00000000/vercel-proxy-openai#2": "OpenAI: *Invalid URL (POST /v1/chat/completions/chat/completions)*",

@@ -15,8 +15,8 @@ crate::diag::rules! {
          * wrong: `model = \"…\"` below `[body]`\n\
          * right: `model = \"…\"` at the top level, above `[body]`";
     RAW_ESCAPE = Warning "profile/raw-escape", "a string in single quotes contains `\\n` or `\\t`",
-        "TOML reads single-quoted strings as they are: `\\n` is a backslash and the letter n, and the model reads both. Tags of \
-         templates and JSON in a body are not affected.\n\n\
+        "TOML reads single-quoted strings as they are: `\\n` is a backslash and the letter n, and the model reads both. Template tags and \
+         the JSON in a body are not affected.\n\n\
          * wrong: `system_prompt = 'First line.\\nSecond line.'`\n\
          * right: `system_prompt = \"First line.\\nSecond line.\"`";
     NEWER_TOML = Warning "profile/newer-toml", "an inline table is written over several lines",

@@ -2,8 +2,8 @@
 
 crate::diag::rules! {
     UNKNOWN_INSTANCE = Error "provider/unknown-instance", "`provider_instance` is not a known instance",
-        "The value must be the `name` inside a file of `providers/`, in the repository or bundled, not the \
-         name of the file. `reqc list` shows which instance each agent uses.\n\n\
+        "The value must be the `name` inside a file in `providers/`, in the repository or bundled, not the name of the file. `reqc list` \
+         shows which instance each agent uses.\n\n\
          * wrong: `provider_instance = \"openai.toml\"`\n\
          * right: `provider_instance = \"OpenAI\"`";
     UNKNOWN_API = Error "provider/unknown-client-api", "`client_api` is not a known client API",
@@ -26,13 +26,13 @@ crate::diag::rules! {
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
                 "llama.cpp: `/infill` accepts no tools",
         };
-    OTHER_FORMAT = Error[lowerable] "provider/other-format", "a profile sends an inherited body to a provider of another wire format",
+    OTHER_FORMAT = Error[lowerable] "provider/other-format", "a profile sends an inherited body to a provider with a different wire format",
         "`provider_instance` determines the wire format of the body. An inherited body is written for the parent's provider: another \
          instance of the same format accepts it, but an instance of a different format rejects it.\n\n\
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
          The finding is at the line that sets the new instance, and its label shows one part of the body that does not fit. What \
-         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported beside it. If the new \
+         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported as well. If the new \
          instance has the same format, anything that its server rejects in the inherited body is also reported on this line.";
     TOOLS_TWICE = Error "provider/tools-twice", "a tool in the body has the same name as a tool of the request",
         "With `enable_tools`, the request's tool definitions are added after the body's own `tools`, the provider's built-in \

@@ -27,8 +27,8 @@ crate::diag::rules! {
          `docs/templates.md` lists the members.";
     IMPOSSIBLE_WORD = Error[lowerable] "template/impossible-word", "a template compares a role, a type or a source with a word that it never is",
         "The roles of messages, the types of blocks and the sources of documents are closed sets. A comparison with any other word is \
-         never true, and the content that it should select does not reach the body. A word that resembles none of the set is a warning, \
-         as is a word where the object is known only by its usual name, such as `message` in a partial.\n\n\
+         never true, and the content that it should select does not reach the body. A word that resembles none of them is a warning, as is \
+         a word where the object is known only by its usual name, such as `message` in a partial.\n\n\
          * wrong: `filter_by_type(message.content_blocks, \"tool_user\")`\n\
          * right: `filter_by_type(message.content_blocks, \"tool_use\")`\n\
          * wrong: `{% if message.role == \"asistant\" %}`\n\

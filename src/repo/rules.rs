@@ -2,10 +2,10 @@
 
 crate::diag::rules! {
     UNREADABLE = Error "repo/unreadable", "a file cannot be read",
-        "A file or folder of the repository exists but cannot be read: missing permissions, a broken link, a folder named like a \
-         file, a pipe or a device, a link that leads out of the repository or to a hidden file, or a folder with more than \
-         200,000 entries, 1,000 links to folders or 64 levels below it. The content of a folder that cannot be listed is unknown, \
-         so this is an error even if nothing uses the folder.\n\n\
+        "A file or folder in the repository exists but cannot be read: missing permissions, a broken link, a folder named like a file, a \
+         pipe or a device, a link that points outside the repository or to a hidden file, or a folder with more than 200,000 entries, \
+         1,000 links to folders or 64 levels below it. The content of a folder that cannot be listed is unknown, so this is an error even \
+         if nothing uses the folder.\n\n\
          Rename the folder, fix the permissions, or copy the file into the repository: a fresh clone must be complete.";
     NOT_TEXT = Error "repo/not-text", "a file is not UTF-8 text",
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
@@ -13,7 +13,7 @@ crate::diag::rules! {
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
     TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all together are larger than 128 MiB",
         "Positions are stored in 32 bits, and no profile, partial or context is that large on purpose. reqc checks the size \
-         before it reads a file. The source files of a repository may total at most 128 MiB.\n\n\
+         before it reads a file. A repository's source files may total at most 128 MiB.\n\n\
          Usually a data file is in the wrong folder: every file in `agents/`, `partials/`, `contexts/` and `providers/` is \
          read.";
     NOT_READ = Error "repo/not-read", "a file contains a source, but is not read",
@@ -35,13 +35,13 @@ crate::diag::rules! {
         "A repository needs at least one profile: `agents/*.toml`, or `*.toml` in one flat folder.\n\n\
          `reqc init` creates a small repository to start from; `-C DIR` selects another folder; `--bundled` compiles \
          the agents that come with reqc.";
-    DUPLICATE_NAME = Error "repo/duplicate-name", "two files of one layer define the same name",
+    DUPLICATE_NAME = Error "repo/duplicate-name", "two files in one layer define the same name",
         "Names of profiles, partials, contexts and provider instances are unique in a layer. Otherwise, the choice between them would be \
          arbitrary, so neither is used. Names of contexts must differ in more than case: golden files are named after them, and some file \
          systems ignore case.\n\n\
          Rename one of them. The finding points to one and names the other.";
     BUNDLED_NAME = Error "repo/bundled-name", "a name is already taken by a bundled file",
-        "A profile, partial or context of the repository has the same name as a bundled one. This is an error, so that an upgrade of reqc \
+        "A profile, partial or context in the repository has the same name as a bundled one. This is an error, so that an upgrade of reqc \
          can never change what a name means.\n\n\
          Give yours a different name; to start from the bundled profile, name it in `extends`. In a collection with `dialect = \"inja\"`, \
          a profile may have such a name, which is only a warning: within the collection, the name then means the collection's profile. \
@@ -71,9 +71,9 @@ crate::diag::rules! {
          The file is read as if the key were right, so that the mistake causes no other findings. A profile with a misspelled key is \
          not compiled, and neither are profiles that extend it.";
     MISPLACED_KEY = Error "key/misplaced", "a key is in the wrong table",
-        "The key is known, but in another table of the file, so its value would have no effect. Usually it is a field of the request \
-         body that is above `[body]`, or a key of the profile that is below a `[…]` header: in TOML, everything below a header belongs \
-         to its table.\n\n\
+        "The key belongs in a different table of the file, so its value would have no effect here. Usually it is a field of the request \
+         body that is above `[body]`, or a key of the profile that is below a `[…]` header: in TOML, everything below a header belongs to \
+         its table.\n\n\
          * wrong: `temperature = 0.7` above `[body]`\n\
          * right: `temperature = 0.7` below `[body]`\n\
          * wrong: `golden_contexts = [\"plain-turn\"]`\n\
@@ -97,13 +97,12 @@ crate::diag::rules! {
          needs `code` and `reason`.\n\n\
          A profile that exists only to be extended needs just its name and `abstract = true`.";
     NEWER_SCHEMA = Error "key/newer-schema", "the file requires a newer version of reqc",
-        "`schema_version` is higher than this version of reqc knows. Stopping is better than guessing what \
-         the file means.\n\n\
+        "`schema_version` is higher than this version of reqc supports. Stopping is better than guessing what the file means.\n\n\
          Upgrade reqc. If the number is a mistake, remove the key: version 1 is the default.";
-    OTHER_VERSION = Error "config/other-version", "the repository requires another version of reqc",
+    OTHER_VERSION = Error "config/other-version", "the repository requires a different version of reqc",
         "`version` under `[reqc]` in `reqc.toml` sets which versions may compile the repository: bundled profiles, partials and \
-         schemas come with the program, so another version may produce different bodies.\n\n\
-         * wrong: `version = \"=0.9.0\"`, compiled with another version\n\
+         schemas come with the program, so a different version may produce different bodies.\n\n\
+         * wrong: `version = \"=0.9.0\"`, compiled with a different version\n\
          * right: a requirement that the installed version meets, such as `version = \"0.9\"` for 0.9.0 and later releases of \
          0.9\n\n\
          Requirements use Cargo's syntax: `0.9`, `=0.9.1`, `>=0.9, <0.11`. To upgrade, change the line, and check what `reqc \
@@ -112,18 +111,18 @@ crate::diag::rules! {
         "`api_key_ref` *refers* to a key; the key itself must not be committed.\n\n\
          * wrong: `api_key_ref = \"sk-…\"`\n\
          * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\
-         The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry of the keyring service `reqc`. \
-         A reference that looks like a key is rejected: it begins like keys of a known provider (`sk-`, `ghp_`, `glpat-`, \
-         `xoxb-`, …), is a JSON Web Token, or consists of 16 or more mixed characters. The same applies to credentials in a \
-         `url` (`https://USER:PASSWORD@HOST`), a key in the path or in a parameter of a `url` or an `endpoint` (`?key=…`), and a \
-         header that carries a key according to its name (`PRIVATE-TOKEN`) or its value (`Bearer …`): request lines are printed \
-         and kept in golden files.\n\n\
+         The other forms are `file:PATH`, `keyring:SERVICE/USER`, and the plain name of an entry in the keyring service `reqc`. A \
+         reference that looks like a key is rejected: it begins like keys of a known provider (`sk-`, `ghp_`, `glpat-`, `xoxb-`, …), is a \
+         JSON Web Token, or consists of 16 or more mixed characters. The same applies to credentials in a `url` \
+         (`https://USER:PASSWORD@HOST`), a key in the path or in a parameter of a `url` or an `endpoint` (`?key=…`), and a header whose \
+         name (`PRIVATE-TOKEN`) or value (`Bearer …`) shows that it carries a key: request lines are printed and kept in golden \
+         files.\n\n\
          Everywhere else in a file, such as in a prompt or a comment, only certain keys are reported: a known prefix followed by \
          16 or more characters, or a private key.\n\n\
          If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends no usable instance",
-        "`extends` of a provider instance names another instance, which must exist and must not lead back \
-         to this one.\n\n\
+        "`extends` in a provider instance names another instance, which must exist and must not extend this one, directly or \
+         indirectly.\n\n\
          A chain can contain at most 32 instances.\n\n\
          An instance with the name of a bundled one replaces it, and therefore cannot extend it. Give it a different name, or write out \
          `client_api` and `url`.";
@@ -132,8 +131,8 @@ crate::diag::rules! {
          used.\n\n\
          Rename one of them, or merge their agents into one list, in the order in which they should be tried.";
     REPEATED_FAMILY = Error "models/repeated-name", "two model families have the same name",
-        "An entry of a repository replaces the bundled one of the same name, so a name must identify one entry. With two in one file, the \
-         choice between them would be arbitrary.\n\n\
+        "An entry in a repository's file replaces the bundled one with the same name, so a name must identify one entry. With two in one \
+         file, the choice between them would be arbitrary.\n\n\
          Rename one of them: if several families match a model, their facts are combined.";
     REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
         "Only an agent's first entry in a roster counts. If its `match` does not accept a file, later entries of the same agent are \

@@ -42,9 +42,9 @@ rules! {
                 "Claude caches the prefix before each breakpoint; changing it invalidates the cache",
         };
     LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
-        "Anthropic caches the prefix before a breakpoint; the next request finds it at one of its own breakpoints, or at one of the 20 \
-         blocks before one. If a turn adds more blocks, for example a dozen calls at once with their results, a single breakpoint near the \
-         end finds nothing, although the request begins with the same bytes: the whole conversation is read again, and cached again at the \
+        "Anthropic caches the prefix before a breakpoint; the next request finds it at one of its own breakpoints, or within the 20 blocks \
+         before one. If a turn adds more blocks, for example a dozen calls at once with their results, a single breakpoint near the end \
+         finds nothing, although the request begins with the same bytes: the whole conversation is read again, and cached again at the \
          higher price. A request has four breakpoints.\n\n\
          It is detected by compiling the preceding requests: for each chat context, the last one before its own, and those of its earlier \
          turns. `cache_prompt` sets a second breakpoint where it is needed, if the body uses fewer than four.\n\n\
@@ -64,7 +64,7 @@ rules! {
          is most of the cost of a turn, and most of the time until the answer begins. `cache_control` does not count.\n\n\
          `reqc` compiles the preceding requests: for each chat context, those of its earlier turns, as defined by `turns`, and those \
          after each user message and each tool result. Content that an agent adds only after the last message, for one request, is not \
-         reported. OpenAI caches a prefix per answer schema (`response_format`, `text`) and per `prompt_cache_key`: changes of these are \
+         reported. OpenAI caches a prefix per answer schema (`response_format`, `text`) and per `prompt_cache_key`: changes to these are \
          reported too.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\

@@ -15,7 +15,7 @@ body_rule! {
      * web search and web fetch accept `allowed_domains` or `blocked_domains`, not both\n\
      * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\
      * tools with a fixed name must use the name of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
-     * each of `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of them\n\
+     * each entry in `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of them\n\
      * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred, and it cannot have \
      `cache_control`; a `tool_reference` names a tool that the request declares\n\n\
      OpenAI, Responses:\n\n\

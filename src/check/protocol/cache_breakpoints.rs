@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat, is_claude_model};
 
 body_rule! {
-    Error "protocol/cache-breakpoints", "prompt cache breakpoints are too many, in the wrong order or in the wrong place",
+    Error "protocol/cache-breakpoints", "there are too many prompt cache breakpoints, or one is in the wrong order or place",
     "A request to Anthropic, or through OpenRouter to Claude, may contain at most four blocks with `cache_control`, counting tools, \
      system and messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \
      \"5m\", which is also the default. Servers of other models do not count them. Thinking blocks and empty text blocks cannot have a \

@@ -19,7 +19,7 @@ body_rule! {
      warning) |\n\
      | unknown servers, with Mistral's models of that time | the chat template requires exactly nine letters or digits (reported as a warning) |\n\
      | unknown gateways, with Claude | the letters, digits, `_` and `-` of Anthropic (reported as a warning) |\n\
-     | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026 (lengths between them are a warning) |\n\n\
+     | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026 (lengths in between are a warning) |\n\n\
      If you generate an id, use the same one for the call and its result, and in every later request: the template function `tool_id` \
      generates such ids.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\

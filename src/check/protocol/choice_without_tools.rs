@@ -22,7 +22,7 @@ body_rule! {
      For other servers, a choice that requires a call is reported as a warning, since the model has no tool to call. For unknown servers, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
      format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning). An empty list of \
-     `allowed_tools` is a warning, too: mistral.rs rejects it.\n\n\
+     `allowed_tools` is a warning too: mistral.rs rejects it.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {

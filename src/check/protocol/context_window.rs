@@ -22,9 +22,9 @@ body_rule! {
      * right: `\"max_tokens\": 4096`\n\n\
      It is an error if 70 % of the estimated tokens of all text exceed the window, which leaves a margin of twice the measured error of \
      the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
-     it is a warning. `max_tokens` that alone exceeds the window is a warning, too, except for llama.cpp and the servers that use it. \
-     OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). \
-     Reasoning from earlier turns and tools that are loaded later are not counted.",
+     it is a warning. If `max_tokens` alone exceeds the window, it is a warning too, except for llama.cpp and the servers that use it. \
+     OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself \
+     (`context_management`, `\"truncation\": \"auto\"`). Reasoning from earlier turns and tools that are loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
             "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",

@@ -13,7 +13,7 @@ body_rule! {
      that is repeated in a later turn is also a warning: Anthropic accepts it, since it looks for results directly after their \
      calls.\n\n\
      * wrong: two calls `call_1` in one message\n\
-     * right: a unique id for every call of the conversation",
+     * right: a unique id for every call in the conversation",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Claude accepts the same id in two turns",

@@ -18,10 +18,10 @@ body_rule! {
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
-     for Anthropic, an archive, a word processor document for Gemini, and the URL of an image for Moonshot and Workers AI. Gemini reads \
-     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 is a warning. According to user \
-     reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an address in a private network, \
-     such as `http://localhost:3000/a.png`.\n\n\
+     for Anthropic, an archive, a word processor document for Gemini, and an image URL for Moonshot and Workers AI. Gemini reads `$ref` in \
+     a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 \
+     is a warning. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
+     address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\

@@ -15,8 +15,8 @@ body_rule! {
     "Models of the same API accept different fields. Claude Opus 4.7 and later reject `temperature`; GPT-5 and the o-series \
      require `max_completion_tokens` instead of `max_tokens`; each model has its own reasoning efforts, and its own maximum \
      for `max_tokens`. The API rejects every such request with status 400. It is a warning if the model ignores the field, if reports \
-     disagree, or if the rejection was seen at a different server than the one the request goes to. It is also a warning if a fact holds \
-     only from an API version on and the request's headers are unknown: the message then names the version.\n\n\
+     disagree, or if the rejection was seen at a different server than the one the request goes to. It is also a warning if a fact applies \
+     only from a certain API version on and the request's headers are unknown: the message then names the version.\n\n\
      Some servers have such rules for all models. DeepSeek, for example, accepts only `text` and `json_object` as \
      `response_format.type`, and no `developer` messages.\n\n\
      * wrong: `temperature = 0.2` with `claude-opus-4-7`\n\

@@ -16,7 +16,7 @@ body_rule! {
      * every schema has a `type` or `anyOf`\n\
      * an array has `items`, an object has `properties`, and `required` lists existing properties\n\
      * a keyword for one type is not used with another: `enum` only with strings\n\
-     * the `format` of a string is `enum` or `date-time`; with `enum`, there must be values, of which none is empty\n\
+     * the `format` of a string is `enum` or `date-time`; `enum` must list at least one value, and none of them may be empty\n\
      * length limits are integers\n\n\
      Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
      rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). A function without parameters may have an \

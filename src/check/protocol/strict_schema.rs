@@ -30,8 +30,8 @@ body_rule! {
      |\n\n\
      For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only properties, \
      objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now accepts it; \
-     according to user reports, Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. \
-     One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
+     according to user reports, Azure still rejects it, so it is a warning there. Cerebras rejects a list of tools if only some of them \
+     are strict. One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
      Other servers ignore `strict`, or nothing is known about them.\n\n\

@@ -14,7 +14,8 @@ body_rule! {
     "Thinking is sent back unchanged, with the signature that its provider made. Anthropic rejects a thinking block with another \
      provider's signature. Gemini 3 requires the signature of each step: in the current turn, that is after the last content with \
      user text, the first `functionCall` of each model content carries its `thoughtSignature`; parallel calls after it carry \
-     none. Gemini's signatures are base64, and those of OpenAI are rejected. Through OpenRouter, they are in the `reasoning_details` of the message with the calls.\n\n\
+     none. Gemini's signatures are base64, and Gemini rejects OpenAI's. Through OpenRouter, they are in the `reasoning_details` of the \
+     message with the calls.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\

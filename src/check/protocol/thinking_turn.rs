@@ -17,9 +17,9 @@ body_rule! {
      message must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led \
      to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires `encrypted_content`. A \
      message with an `id` must keep its place before the calls of its turn, according to user reports (reported as a warning). Some \
-     reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without its reasoning: these are \
-     warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires reasoning to \
-     be the first part of its message.\n\n\
+     reports say that `content` in a replayed item is not recognised, and that a call with an `id` is rejected without its reasoning: \
+     these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires \
+     reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning, unless it has `encrypted_content`.",

@@ -8,8 +8,8 @@ body_rule! {
     Warning "protocol/tool-name", "the name or the description of a tool may be rejected",
     "Names that a format never accepts are reported by its schema. This rule covers those on which servers and reports disagree:\n\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
-     * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and those of \
-     more than 64; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning\n\
+     * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and names \
+     longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning\n\
      * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",

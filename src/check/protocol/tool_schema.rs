@@ -24,7 +24,7 @@ body_rule! {
      models reject an array as `items`, which draft 2020-12 calls `prefixItems` (reported as a warning)\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported. A report says \
-     that its template of gpt-oss fails for a property without `type` (reported as a warning).\n\n\
+     that its template for gpt-oss fails for a property without `type` (reported as a warning).\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning, as is a `$ref` to a web address.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
@@ -38,8 +38,8 @@ body_rule! {
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties, and Volcengine \
      rejects a list of types. A root of a type other than `object` is a warning for all other servers.\n\n\
-     llama.cpp makes a grammar of the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as a \
-     warning, because not every chat template leads to a grammar).\n\n\
+     llama.cpp builds a grammar from the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as \
+     a warning, because not every chat template uses a grammar).\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",

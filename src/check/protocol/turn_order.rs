@@ -22,7 +22,7 @@ body_rule! {
      * Databricks: a report says that the roles must alternate for models such as Llama (reported as a warning)\n\
      * Qwen: at least one message must have the role `user`\n\
      * Hunyuan and Qianfan: the last message must be a user message or a result; according to user reports, user and assistant must \
-     alternate there and on SiliconFlow (reported as a warning). The same is true of models whose chat template says so \
+     alternate there and on SiliconFlow (reported as a warning). The same applies to models whose chat template requires it \
      (`alternating_turns` in `model-families.toml`)\n\n\
      Anthropic, OpenAI and DeepSeek accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\

@@ -61,7 +61,7 @@ crate::diag::rules! {
             "https://docs.mistral.ai/openapi.yaml":
                 "Mistral's API description states allowed values and bounds",
         };
-    BAD_SCHEMA = Error "schema/unusable", "a schema of the repository cannot be used",
+    BAD_SCHEMA = Error "schema/unusable", "one of the repository's schemas cannot be used",
         "In a repository, `schemas/wire/<format>.schema.json` tightens the bundled schema of the format, and \
          `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers \
          to nothing outside its file. Until they are, this is reported for every body of this format: an unusable schema never \

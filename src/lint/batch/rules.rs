@@ -1,7 +1,7 @@
 //! The rules about batches: the lines around the bodies.
 
 crate::diag::rules! {
-    ID = Error[lowerable] "lint/batch-id", "a request of a batch has no usable id",
+    ID = Error[lowerable] "lint/batch-id", "a request in a batch has no usable id",
         "Batch services return results in any order. The id that you give each request connects it to its result; without an id, the \
          service rejects the batch.\n\n\
          | service | key | form |\n\
@@ -29,7 +29,7 @@ crate::diag::rules! {
             "https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data":
                 "Bedrock adds a missing `recordId`",
         };
-    DUPLICATE_ID = Error[lowerable] "lint/batch-duplicate-id", "two requests of a batch have the same id",
+    DUPLICATE_ID = Error[lowerable] "lint/batch-duplicate-id", "two requests in a batch have the same id",
         "Ids must be unique within a batch: OpenAI, Azure and Anthropic reject the whole batch, and others return results that cannot be \
          told apart. For Gemini, this is a warning.\n\n\
          * wrong: `\"custom_id\": \"request-1\"` in two lines\n\
@@ -76,7 +76,7 @@ crate::diag::rules! {
             "https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data":
                 "Bedrock documents the format of a line",
         };
-    STREAM = Error[lowerable] "lint/batch-stream", "a request of a batch asks for a stream",
+    STREAM = Error[lowerable] "lint/batch-stream", "a request in a batch asks for a stream",
         "A batch returns complete answers in a file. OpenAI, Azure and Anthropic reject requests with `stream: true`; for other \
          services this is a warning.\n\n\
          * wrong: `\"body\": {\"stream\": true, …}`\n\
@@ -86,7 +86,7 @@ crate::diag::rules! {
             "pkg:pypi/anthropic@2.12#types/messages/batch_create_params.py":
                 "Anthropic's batches contain `MessageCreateParamsNonStreaming`",
         };
-    MIXED = Error[lowerable] "lint/batch-mixed", "the requests of a batch go to different endpoints or models",
+    MIXED = Error[lowerable] "lint/batch-mixed", "the requests in a batch go to different endpoints or models",
         "An input file for OpenAI or Azure can use only one endpoint and one model. The service compares each line with the endpoint that \
          the batch is created for, and rejects the file if one differs. Every service rejects a file whose lines are written for \
          different services. For services that only resemble OpenAI's this is a warning; Anthropic and Mistral accept different models in \
