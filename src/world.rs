@@ -45,7 +45,7 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the reason the file was not read, which is [`ReadError::TooLarge`] beyond
+    /// Returns the reason the file was not read: [`ReadError::TooLarge`] if it is larger than
     /// [`MAX_FILE_BYTES`].
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.read_within(path, MAX_FILE_BYTES)

@@ -170,9 +170,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns the findings in a body that the sentences are about, or else all errors. If no rule
-    /// that applies to any server finds what the sentences are about, the body is checked for the
-    /// server that sent it.
+    /// Returns the body's findings that match the sentences, or all errors if there are none. If
+    /// the rules that apply to every server find no match, the body is checked again with the rules
+    /// of the server that sent the sentences.
     fn report(
         &self,
         body: &Body,
@@ -303,7 +303,7 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
     Some(Place { pointer, value })
 }
 
-/// Keeps the findings that the sentences are about, or all errors if there are none.
+/// Keeps the findings that match the sentences, or all errors if there are none.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
     let has_meant = has_meant(&report, explained);
     report.findings.retain(|finding| match has_meant {

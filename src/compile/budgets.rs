@@ -68,7 +68,7 @@ struct Beyond {
     distance: f64,
     /// The measured amount, as a phrase with its unit.
     taken: String,
-    /// The limit, as a phrase.
+    /// The limit, as a phrase that completes `its budget …`.
     limit: String,
 }
 
@@ -111,7 +111,7 @@ impl AgentBudgets {
                     continue;
                 };
                 let message = format!(
-                    "`{}` takes {own} in `{context}`: its budget is {limit}",
+                    "`{}` takes {own} in `{context}`: its budget {limit}",
                     plan.name()
                 );
                 let known = self
@@ -199,8 +199,8 @@ impl Taken {
             Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, Unit::of("tools")),
             Measure::CachedShare => {
                 let (least, share) = (budget.cached_share.as_ref()?, self.cached?);
-                let taken = format!("{} of its prefix from the cache", percent(share));
-                let limit = format!("at least {}", percent(least.value));
+                let taken = format!("only {} of its prefix from the cache", percent(share));
+                let limit = format!("requires at least {}", percent(least.value));
                 let distance = least.value - share;
                 (share < least.value).then_some(Beyond {
                     at: least.span,
@@ -300,7 +300,7 @@ fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond
         at: limit.span,
         distance,
         taken,
-        limit: thousands(limit.value),
+        limit: format!("is {}", thousands(limit.value)),
     })
 }
 

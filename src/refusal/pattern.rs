@@ -97,8 +97,8 @@ fn is_of_body(hole: &str) -> bool {
     matches!(hole, "path" | "field" | "role" | "tool")
 }
 
-/// Returns `true` if a string reaches beyond a name into another message, because it contains a
-/// member's name, or the end of a clause, outside brackets.
+/// Returns `true` if a string contains more than a name and runs on into another message: it
+/// contains a member's name, or a clause ends outside brackets.
 fn reaches_on(text: &str) -> bool {
     let text = text.trim();
     let bare = without_brackets(text);
@@ -256,9 +256,9 @@ impl Pattern {
             .any(|part| matches!(part, Part::Hole(hole) if hole.name == INNER_HOLE))
     }
 
-    /// Returns the message that the sentence wraps in a string: the text that begins at the hole
-    /// for a reason, or else the text after the sentence. Returns an empty string if there is no
-    /// message, and `None` if the text does not contain the sentence.
+    /// Returns the message in `plain` that the sentence wraps: the text from the `reason` hole
+    /// onwards or, if the sentence has no such hole, the text after it. Returns an empty string if
+    /// there is no message, and `None` if the text does not contain the sentence.
     pub(super) fn inner<'p>(&self, plain: &'p Plain) -> Option<&'p str> {
         let found = self.find(plain)?;
         let hole = found.holes.iter().find(|(name, _)| name == INNER_HOLE);

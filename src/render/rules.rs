@@ -168,7 +168,7 @@ crate::diag::rules! {
          If `set` assigns such a string to a variable, the finding is where the variable is printed. To show the model the name \
          itself, write it between `{% raw %}` and `{% endraw %}`.";
     PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text or is too large",
-        "Prompts can read UTF-8 text without NUL bytes, of at most 64 MiB. Line endings become `\\n\
+        "Prompts can read files of at most 64 MiB that contain UTF-8 text without NUL bytes. Line endings become `\\n\
          ` and a byte-order mark is dropped, so that a checkout never changes a prompt.\n\n\
          An image or an archive cannot be part of a system prompt. Convert text from a different encoding: `iconv -f \
          WINDOWS-1252 -t UTF-8`.";

@@ -234,7 +234,7 @@ pub struct Condition {
     pub is: State,
 }
 
-/// The state of a member that a condition requires.
+/// The state that a condition requires of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     /// `true` if the member must be present, `false` if it must be absent.

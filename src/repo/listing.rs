@@ -11,7 +11,7 @@ pub(super) enum Like {
     Context,
     Schema,
     Provider,
-    /// A profile in a flat repository, or a settings file, because the file is at the root.
+    /// A file at the root: probably a profile in a flat repository, or a settings file.
     AtRoot,
 }
 

@@ -143,7 +143,7 @@ crate::diag::rules! {
          begin with the server's name.\n\n\
          Rename one of them.";
     SERVER_CONNECTION = Error "tools/server-connection", "the connection to an MCP server is ambiguous",
-        "A `[[server]]` of `tools.toml` is either a program that `reqc` starts (`command`) or at a URL (`url`), never both. \
+        "A `[[server]]` in `tools.toml` is either a program that `reqc` starts (`command`) or a server at a URL (`url`), never both. \
          `env` and `working_directory` belong to `command`; `headers`, `api_key_ref` and `api_key_header` belong to `url`.\n\n\
          * wrong: `command = [\"npx\", \"mcp-remote\"]` and `url = \"https://host.example/mcp\"` in one entry\n\
          * right: `url = \"https://host.example/mcp\"`\n\

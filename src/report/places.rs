@@ -105,7 +105,7 @@ impl Fingerprints {
     }
 }
 
-/// Returns the text that a finding points at, in a form that may be shown.
+/// Returns the text that a finding points at, in a form that is safe to display.
 fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     let (file, range) = (sources.get(span.file), span.range());
     let text = file.text();

@@ -24,8 +24,8 @@ crate::diag::rules! {
          * reported: `thinking = \"off\"` over an inherited `[body.thinking]`\n\
          * on purpose: the same, with `unset = [\"thinking\"]` at the top level";
     REPEATED = Warning "extends/repeated", "a profile repeats a value that it inherits",
-        "Without the line, the value would be the same. The line distracts from what the profile changes, and it stays behind \
-         when the base changes: whoever edits the base expects all agents to follow.\n\n\
+        "Without the line, the value would be the same. The line distracts from what the profile changes, and it keeps the old value \
+         when the base changes: but whoever edits the base expects all agents to follow.\n\n\
          Tables are merged key by key, so write only the keys that differ. To keep a value no matter what the base sets, allow \
          the finding for this profile with an `[[allow]]` entry that gives the reason.\n\n\
          * reported: `max_tokens = 4096` over an inherited `max_tokens = 4096`\n\

@@ -181,7 +181,7 @@ pub struct ToolCall {
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments, always an object; or the malformed text and the error in it.
+    /// The arguments, which are always an object, or the malformed text and the error in it.
     pub input: Result<Value, MalformedInput>,
 }
 

@@ -110,7 +110,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .help("scale the image up, or leave it out");
         } else if long / short > QWEN_RATIO {
             let message = format!(
-                "the sides of this image differ by a factor of {}: Qwen accepts {QWEN_RATIO}",
+                "the sides of this image differ by a factor of {}: Qwen accepts at most {QWEN_RATIO}",
                 long / short
             );
             found.at(url, message).help("cut the image into pieces");

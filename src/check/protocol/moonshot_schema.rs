@@ -219,7 +219,7 @@ pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 root,
                 "required",
-                "Moonshot rejects a schema that requires itself: no value of it can end",
+                "Moonshot rejects a schema whose required properties lead back to itself: a valid value would never end",
             )
             .help("make one of the properties optional, or allow `null` with `anyOf`");
     }

@@ -179,7 +179,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 found
                     .at_member(inner, "default", message)
                     .warning()
-                    .help("leave it out and state it in the description, or remove `strict`");
+                    .help("state the default in the description instead, or remove `strict`");
             }
         });
     }
@@ -221,7 +221,7 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 found
                     .at_member(inner, name, message)
                     .warning()
-                    .help("leave it out and state it in the description, or remove `strict`");
+                    .help("state the default in the description instead, or remove `strict`");
             }
         });
     }
@@ -488,7 +488,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .filter(|(name, value)| is_refused(name, value, refused, is_openai))
     {
         let note = found.at(value, format!("strict schemas cannot contain `{name}`"));
-        note.help("leave it out and state it in the description, or remove `strict`");
+        note.help("state the default in the description instead, or remove `strict`");
     }
     for value in no_schemas(inner) {
         let note = found.at(

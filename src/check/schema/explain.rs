@@ -31,7 +31,7 @@ const MESSAGE: &str = "x-reqc-message";
 /// later, to find out whether there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns the mistakes in a body, in schema order. Stops one mistake after [`MAX_PROBLEMS`].
+/// Returns the mistakes in a body, in schema order. Stops one mistake beyond [`MAX_PROBLEMS`].
 /// `original` is the body in its original spelling, which may be `body` itself.
 pub(super) fn mistakes(
     schema: KnownSchema<'_>,
@@ -378,7 +378,7 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
 const LONGEST_KEPT: usize = 64;
 
 impl Explaining<'_> {
-    /// Returns the mistake for an error that the failing keyword alone explains.
+    /// Returns the mistake for an error that can be explained from the failing keyword alone.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
         let schema = self.schema.value;
         let node = keyword_owner(schema, path);

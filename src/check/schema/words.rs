@@ -76,7 +76,10 @@ const ADVICE: [(&str, &str); 13] = [
         "^[a-z]+/[A-Za-z0-9.+_-]+(;.*)?$",
         "write a media type, such as `image/png`",
     ),
-    ("^[0-9.]+s$", "write seconds, such as `\"3.5s\"`"),
+    (
+        "^[0-9.]+s$",
+        "write a number of seconds, such as `\"3.5s\"`",
+    ),
     ("^-?[0-9]+$", "write an integer in quotes"),
     (
         "^[-+]?(0|([0-9]+(\\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$",
