@@ -106,7 +106,12 @@ impl ModelFacts {
     /// destination; `None` if no family specifies it.
     pub(crate) fn context_window(&self) -> Option<(i64, Severity)> {
         self.value(|family| family.context_window)
-            .or_else(|| Some((self.window_elsewhere?, Severity::Warning)))
+    }
+
+    /// Returns the model's largest context window at other servers, in tokens. It is only known for
+    /// OpenRouter, which chooses the server.
+    pub(crate) fn window_elsewhere(&self) -> Option<i64> {
+        self.window_elsewhere
     }
 
     /// Returns the token price, if a family specifies it for exactly this server. If several
@@ -190,10 +195,18 @@ impl Standing {
     }
 }
 
-/// Returns the largest context window that a model has at any server, in tokens.
+/// Returns the largest context window that a model has at any server, in tokens. Windows that depend
+/// on a version or a beta feature, or that only one server has, do not count.
 fn window_elsewhere(families: &[Arc<Family>], model: &ModelName) -> Option<i64> {
-    families
-        .iter()
+    let unconditional = families.iter().filter(|family| {
+        let conditions = [
+            &family.without_beta,
+            &family.from_version,
+            &family.before_version,
+        ];
+        !family.of_server && conditions.into_iter().all(Option::is_none)
+    });
+    unconditional
         .filter(|family| family.context_window.is_some() && family.has(model))
         .filter_map(|family| family.context_window)
         .max()

@@ -171,43 +171,38 @@ impl Judge<'_> {
     }
 
     /// Returns the body's findings that match the sentences, or all errors if there are none. If
-    /// the rules that apply to every server find no match, the body is checked again with the rules
-    /// of the server that sent the sentences.
+    /// the URL is unknown and the rules that apply to every server find no match, the body is
+    /// checked again with the rules of the server that sent the sentences.
     fn report(
         &self,
         body: &Body,
         exchange: &Exchange,
         explained: &[Explanation],
     ) -> Option<Report> {
-        let report = narrowed(self.judged(body, None)?, explained);
-        if has_meant(&report, explained) {
-            return Some(report);
+        if let Some(url) = &exchange.url {
+            let report = self.judged(body, Some(url), LintTarget::default())?;
+            return Some(narrowed(report, explained));
         }
-        let of_sentences = explained.iter().flat_map(|it| &it.provider.hosts);
-        let at_server = exchange
-            .url
+        let report = self.judged(body, None, LintTarget::default())?;
+        if has_meant(&report, explained) {
+            return Some(narrowed(report, explained));
+        }
+        let at_server = explained
             .iter()
-            .chain(of_sentences)
-            .filter_map(|address| self.judged(body, Some(address)))
-            .map(|report| narrowed(report, explained))
+            .flat_map(|it| &it.provider.hosts)
+            .filter_map(|host| self.judged(body, None, target_at(host)))
             .find(|report| has_meant(report, explained));
-        Some(at_server.unwrap_or(report))
+        Some(narrowed(at_server.unwrap_or(report), explained))
     }
 
-    /// Checks a body as `reqc lint` does, for any server or for the one at an address.
-    fn judged(&self, body: &Body, address: Option<&String>) -> Option<Report> {
-        let url = address.map(|address| match address.contains("://") {
-            true => address.clone(),
-            false => format!("https://{address}"),
-        });
+    /// Checks a body as `reqc lint` does.
+    fn judged(&self, body: &Body, url: Option<&String>, target: LintTarget<'_>) -> Option<Report> {
+        let wire = self.wire.or_else(|| likely_wire(&body.text, target.server));
         let target = LintTarget {
             model: self.options.model.as_deref(),
-            server: url.as_deref().and_then(server_at),
-            headers: url.map(|url| ApiHeaders::default().at(&url)),
-            ..LintTarget::default()
+            ..target
         };
-        let wire = self.wire.or_else(|| likely_wire(&body.text, target.server));
-        let mut linting = Linting::new(&self.opened.compiler, wire, target);
+        let mut linting = Linting::new(&self.opened.compiler, wire, target).sent_to(url.cloned());
         linting.read(&body.name, body.text.as_bytes()).ok()?;
         Some(linting.report(&self.opened.policy))
     }
@@ -269,9 +264,14 @@ fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
         .then_some(WireFormat::OpenAiChat)
 }
 
-/// Returns the server at a URL, if its host is known.
-fn server_at(url: &str) -> Option<Server> {
-    Server::by_host(UrlParts::of(url).host())
+/// Returns the destination that a host implies. It may be followed by a path.
+fn target_at(host: &str) -> LintTarget<'static> {
+    let url = format!("https://{host}");
+    LintTarget {
+        server: Server::by_host(UrlParts::of(&url).host()),
+        headers: Some(ApiHeaders::default().at(&url)),
+        ..LintTarget::default()
+    }
 }
 
 /// Finds a request body in a dump that also contains the answer.
@@ -305,8 +305,8 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
 
 /// Keeps the findings that match the sentences, or all errors if there are none.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
-    let has_meant = has_meant(&report, explained);
-    report.findings.retain(|finding| match has_meant {
+    let is_told = has_meant(&report, explained);
+    report.findings.retain(|finding| match is_told {
         true => is_meant(finding.rule.code, explained),
         false => finding.severity == Severity::Error,
     });

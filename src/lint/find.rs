@@ -87,11 +87,26 @@ pub struct Harvest {
 /// assert_eq!(found.bodies[0].at.as_str(), "/body");
 /// ```
 pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
+    find_from(Here::default(), document, wire)
+}
+
+/// Finds the bodies in a document that was sent to a URL.
+pub(crate) fn find_sent(url: &str, document: Value, wire: Option<WireFormat>) -> Harvest {
+    let here = Here {
+        address: Address::of(url),
+        has_url: true,
+        headers: ApiHeaders::default().at(url),
+        within: Within::Wrapper,
+        ..Here::default()
+    };
+    find_from(here, document, wire)
+}
+
+fn find_from(here: Here, document: Value, wire: Option<WireFormat>) -> Harvest {
     let mut finder = Finder {
         wire,
         harvest: Harvest::default(),
     };
-    let here = Here::default();
     match document {
         Value::Array(elements) => match Agent::of_list(&elements) {
             Some(agent) => finder.stranger(here, Stranger::Session(agent)),
@@ -276,8 +291,10 @@ impl Finder {
             && is_code_assist(&members)
         {
             let model = members.get("model").and_then(Value::as_str);
+            // Code Assist also serves models of other makers.
             let endpoint = Endpoint {
                 model: model.map(str::to_owned),
+                server: None,
                 ..endpoint.clone()
             };
             let here = Here {

@@ -419,7 +419,11 @@ impl Site {
             Site::Requesty => &["requesty.ai"],
             Site::HuggingFace => &["router.huggingface.co"],
             Site::DockerModelRunner => &["model-runner.docker.internal"],
-            Site::CodeAssist => &["cloudcode-pa.googleapis.com"],
+            Site::CodeAssist => &[
+                "cloudcode-pa.googleapis.com",
+                "daily-cloudcode-pa.googleapis.com",
+                "daily-cloudcode-pa.sandbox.googleapis.com",
+            ],
             Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
                 &[]
             }
@@ -487,11 +491,10 @@ impl Site {
         let of_version = (Server::by_host(host) == Some(Server::Google)
             && path.starts_with("/v1/models/"))
         .then_some(Site::GeminiV1);
-        let of_port =
-            (of_host.is_none() && is_of_docker(&parts)).then_some(Site::DockerModelRunner);
+        let of_docker = is_of_docker(&parts).then_some(Site::DockerModelRunner);
         of_host
             .into_iter()
-            .chain(of_port)
+            .chain(of_docker)
             .chain(of_version)
             .chain(Site::of_count(host, path))
             .collect()
@@ -512,10 +515,11 @@ impl Site {
     }
 }
 
-/// Returns `true` if a URL has the port or the path of Docker Model Runner. Source:
+/// Returns `true` if a URL of this machine has the port or the path of Docker Model Runner. Source:
 /// <https://docs.docker.com/ai/model-runner/api-reference/>.
 fn is_of_docker(url: &UrlParts<'_>) -> bool {
-    url.port() == Some(12_434) || url.path().starts_with("/engines/")
+    let is_here = ["localhost", "127.0.0.1", "[::1]", "host.docker.internal"].contains(&url.host());
+    is_here && (url.port() == Some(12_434) || url.path().starts_with("/engines/"))
 }
 
 fn is_below(host: &str, domain: &str) -> bool {

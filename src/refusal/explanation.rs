@@ -142,8 +142,8 @@ impl Explanation {
             || self.begins_within(other)
     }
 
-    /// Returns `true` if the other sentence ends with the beginning of this one: they overlap in
-    /// the text, and neither contains the other.
+    /// Returns `true` if the other sentence ends with the beginning of this one, so that they overlap
+    /// in the text. A sentence that begins with the whole of the other one contains it instead.
     fn begins_within(&self, other: &Explanation) -> bool {
         if self.said.starts_with(&other.said) {
             return false;

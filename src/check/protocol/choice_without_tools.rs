@@ -56,7 +56,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let parallel = parallel(subject);
     let choice = choice(subject);
-    if let Some(choice) = &choice {
+    if let Some(choice) = choice.as_ref().filter(|_| has_tools(subject)) {
         nothing_allowed(choice, found);
     }
     let is_cached = subject.either("cachedContent", "cached_content").is_some();

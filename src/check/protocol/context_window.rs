@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{Found, Subject, body_rule};
+use crate::check::history::elements;
 use crate::diag::Severity;
-use crate::provider::Server;
+use crate::provider::{Server, Site};
 use crate::repo::Property;
 use crate::text::{cut, thousands};
 use crate::tokens::{self, TokenEstimate};
@@ -43,58 +44,36 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some(Limit {
+    if is_shortened(subject) {
+        return;
+    }
+    if let Some(limit) = limit(subject)
+        && request(subject, &limit, found)
+    {
+        return;
+    }
+    if let Some((window, _)) = subject.facts.context_window() {
+        answer_alone(subject, tokens_of(window), found);
+        prompt_cut(subject, tokens_of(window), found);
+    }
+}
+
+/// Reports a request that exceeds the limit, together with its answer if that counts. Returns
+/// `true` if it does.
+fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> bool {
+    let Limit {
         tokens: window,
         level,
         what,
-    }) = limit(subject)
-    else {
-        return;
-    };
-    if let Some(kept) = subject
-        .member("truncate_prompt_tokens")
-        .filter(|kept| kept.as_u64().is_some_and(|tokens| tokens > window))
-    {
-        found
-            .at(
-                kept,
-                format!(
-                    "{what} {} has only {} tokens",
-                    cut(subject.model.unwrap_or_default(), 60),
-                    thousands(window)
-                ),
-            )
-            .warning()
-            .of_model()
-            .help("keep fewer tokens of the prompt, or set -1");
-    }
-    let limit_of_answer = longest_answer(subject);
-    if let Some((value, answer)) = limit_of_answer
-        && answer > window
-        && refuses_long_limits(subject)
-    {
-        return found
-            .at(
-                value,
-                format!(
-                    "an answer of {} tokens does not fit into {what} {}, which has {}",
-                    thousands(answer),
-                    cut(subject.model.unwrap_or_default(), 60),
-                    thousands(window)
-                ),
-            )
-            .warning()
-            .of_model()
-            .help("ask for a shorter answer, or remove the field");
-    }
-    let answer = limit_of_answer.filter(|_| answer_counts(subject));
+    } = *limit;
+    let answer = longest_answer(subject).filter(|_| answer_counts(subject));
     let members =
         || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
     let asked = answer.map_or(0, |(_, tokens)| tokens);
     // A token has at least one byte, so a body with fewer bytes cannot be too long.
-    if bytes.saturating_add(asked) <= window || is_shortened(subject) {
-        return;
+    if bytes.saturating_add(asked) <= window {
+        return false;
     }
     let body: Value = members()
         .map(|(name, value)| (name.to_owned(), read(value)))
@@ -103,22 +82,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let model = subject.model.unwrap_or_default();
     let least = tokens::at_least(&body, subject.wire, model);
     let about = TokenEstimate::of(&body, subject.wire, model).total();
-    let name = cut(model, 60);
-    let of_window = thousands(window);
-    let of_request = thousands(about);
     let is_sure = least.saturating_add(asked) > window;
     if !is_sure && about.saturating_add(asked) <= window {
-        return;
+        return false;
     }
+    let name = name_of(subject);
+    let of_window = thousands(window);
+    let of_request = thousands(about);
+    let answer = answer.filter(|_| least <= window && about <= window);
     let note = match answer {
-        Some((value, asked)) if least <= window && about <= window => found.at(
+        Some((value, asked)) => found.at(
             value,
             format!(
                 "about {of_request} tokens of the request and {} of the answer exceed the context window of {name}, which has {of_window}",
                 thousands(asked)
             ),
         ),
-        _ => {
+        None => {
             let message =
                 format!("the request has about {of_request} tokens, but {what} {name} has only {of_window}");
             match longest(subject) {
@@ -133,26 +113,60 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.warning()
     };
     note.of_model().help(match answer {
-        Some(_) if least <= window && about <= window => {
-            "ask for a shorter answer, or remove the field"
-        }
-        _ => "shorten or summarise the history, or choose a model with a longer window",
+        Some(_) => SHORTER_ANSWER,
+        None => "shorten or summarise the history, or choose a model with a longer window",
     });
+    true
+}
+
+const SHORTER_ANSWER: &str = "ask for a shorter answer, or remove the field";
+
+/// Reports a limit on the answer that exceeds the context window by itself. llama.cpp and the
+/// servers that use it stop at the end of the window instead.
+fn answer_alone<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
+    let is_of_llamacpp = matches!(
+        subject.server,
+        Server::LmStudio | Server::Ollama | Server::LlamaCpp
+    ) || subject.headers.is_at(Site::DockerModelRunner);
+    let answer = longest_answer(subject).filter(|(_, tokens)| *tokens > window);
+    if let Some((value, answer)) = answer.filter(|_| !is_of_llamacpp) {
+        let message = format!(
+            "an answer of {} tokens does not fit into the context window of {}, which has {}",
+            thousands(answer),
+            name_of(subject),
+            thousands(window)
+        );
+        let note = found.at(value, message).warning();
+        note.of_model().help(SHORTER_ANSWER);
+    }
+}
+
+/// Reports a prompt that is cut to a length (vLLM) that exceeds the context window.
+fn prompt_cut<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
+    let kept = subject
+        .member("truncate_prompt_tokens")
+        .filter(|kept| kept.as_u64().is_some_and(|tokens| tokens > window));
+    if let Some(kept) = kept {
+        let message = format!(
+            "the context window of {} has only {} tokens",
+            name_of(subject),
+            thousands(window)
+        );
+        let note = found.at(kept, message).warning();
+        note.of_model()
+            .help("keep fewer tokens of the prompt, or set -1");
+    }
+}
+
+/// Returns the name of the model for messages.
+fn name_of<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
+    cut(subject.model.unwrap_or_default(), 60)
 }
 
 /// Returns `true` if the answer's limit counts towards the context window: for the models that
 /// `model-families.toml` lists, and at `OpenRouter`.
 fn answer_counts(subject: &Subject<'_>) -> bool {
     subject.server == Server::OpenRouter || subject.facts.is(Property::AnswerCounts)
-}
-
-/// Returns `true` if the server may reject an answer limit that exceeds the context window.
-/// llama.cpp and the servers that use it stop at the end of the window instead.
-fn refuses_long_limits(subject: &Subject<'_>) -> bool {
-    !matches!(
-        subject.server,
-        Server::LmStudio | Server::Ollama | Server::LlamaCpp
-    )
 }
 
 /// The maximum length of a request.
@@ -169,7 +183,10 @@ struct Limit {
 /// reserved for the answer.
 fn limit(subject: &Subject<'_>) -> Option<Limit> {
     let longest = subject.facts.value(|family| family.longest_request);
-    let window = subject.facts.context_window();
+    let window = subject.facts.context_window().or_else(|| {
+        let elsewhere = subject.facts.window_elsewhere()?;
+        Some((elsewhere, Severity::Warning))
+    });
     let (tokens, level, what) = match (longest, window) {
         (Some((tokens, level)), _) => (
             tokens,
@@ -180,10 +197,15 @@ fn limit(subject: &Subject<'_>) -> Option<Limit> {
         (None, None) => return None,
     };
     Some(Limit {
-        tokens: u64::try_from(tokens).unwrap_or(u64::MAX),
+        tokens: tokens_of(tokens),
         level,
         what,
     })
+}
+
+/// Returns a number of tokens in a family; a negative one sets no limit.
+fn tokens_of(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// Returns the member that limits the length of the answer, and the limit.
@@ -195,10 +217,24 @@ fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
         .and_then(|value| Some((value, value.as_u64()?)))
 }
 
-/// Returns `true` if the server shortens a request that is too long.
+/// Returns `true` if the server shortens a request that is too long. OpenRouter:
+/// <https://openrouter.ai/docs/guides/features/message-transforms>.
 fn is_shortened(subject: &Subject<'_>) -> bool {
     subject.member("context_management").is_some()
         || subject.member("truncation").and_then(Value::as_str) == Some("auto")
+        || subject.server == Server::OpenRouter && is_compressed(subject)
+}
+
+fn is_compressed(subject: &Subject<'_>) -> bool {
+    let transforms = elements(subject.member("transforms"));
+    let plugins = elements(subject.member("plugins"));
+    transforms.iter().any(|name| name == "middle-out")
+        || plugins.iter().any(|plugin| {
+            plugin
+                .get("id")
+                .is_some_and(|id| id == "context-compression")
+                && plugin.get("enabled") != Some(&Value::Bool(false))
+        })
 }
 
 /// Returns the largest of the members that fill the context window.

@@ -496,7 +496,7 @@ fn input_audio<'b>(subject: &Subject<'b>, found: &mut Found<'b>, audio: &'b Valu
     };
     let data = match of_data_url(data) {
         Some((_, data)) if subject.server == Server::Qwen => data,
-        None if subject.server == Server::Qwen && is_web(data) => return,
+        None if subject.server == Server::Qwen && data.contains("://") => return,
         _ => data,
     };
     if !media_type::is_base64(data) {

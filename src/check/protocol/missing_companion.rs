@@ -114,7 +114,7 @@ combinations! {
         "`input` is missing or empty, and nothing else says what to answer";
         "put the question into `input`";
 
-    refused RESPONSES at [OpenAi]: ("model", Says(&DEEP_RESEARCH)) with ("tools", IsEmpty);
+    refused RESPONSES at [OpenAi]: ("model", Says(&DEEP_RESEARCH)) with ("tools", IsEmpty), ("prompt", IsNot);
         "deep research models need a tool to search with";
         "add a tool of the type `web_search_preview`, `mcp` or `file_search`";
 

@@ -91,7 +91,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         visit(schema, &mut |inner| {
             let is_whole = is_parameters && std::ptr::eq(inner, schema);
             check_node(inner, is_whole, json_schema, found);
-            if subject.server == Server::Vertex {
+            if is_parameters && subject.server == Server::Vertex {
                 alternatives_alone(inner, found);
             }
         });
@@ -171,7 +171,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
 
 /// Reports keywords next to `anyOf`, which Vertex AI rejects according to user reports.
 fn alternatives_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let beside = ["type", "default", "enum", "nullable", "items", "properties"];
+    let beside = ["type", "default", "enum", "items", "properties"];
     let other = beside.into_iter().find(|name| has(name, inner));
     if let Some(name) = other.filter(|_| has("anyOf", inner)) {
         found

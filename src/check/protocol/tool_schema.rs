@@ -193,7 +193,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         match subject.server {
             Server::LmStudio => lmstudio_root(schema, found),
-            Server::Groq => visit(schema, &mut |inner| required_alone(inner, found)),
+            Server::Groq => visit(schema, &mut |inner| {
+                required_alone(inner, std::ptr::eq(inner, schema), found);
+            }),
             Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
             Server::LlamaCpp => visit(schema, &mut |inner| check_llamacpp(inner, found)),
             _ => {}
@@ -236,7 +238,7 @@ fn check_reference<'b>(
         );
         let note = if is_rejected { note } else { note.warning() };
         note.help("add the schema under `$defs` at the root of the schema, or write it here");
-    } else if references::of(inner).is_some_and(|target| target.contains("://")) {
+    } else if references::of(inner).is_some_and(|target| is_elsewhere(root, target)) {
         found
             .at_member(
                 inner,
@@ -246,6 +248,12 @@ fn check_reference<'b>(
             .warning()
             .help("add the schema under `$defs` at the root of the schema, or write it here");
     }
+}
+
+/// Returns `true` if a reference points to a web address that is not the schema's own `$id`.
+fn is_elsewhere(root: &Value, target: &str) -> bool {
+    let own = root.get("$id").and_then(Value::as_str);
+    target.contains("://") && !own.is_some_and(|own| target.starts_with(own))
 }
 
 /// Finds a list of types, which Volcengine may reject.
@@ -275,17 +283,17 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds `required` without properties, which Groq may reject. Sources: livekit/agents#5082 and
-/// usestrix/strix#1088.
-fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
+/// Finds `required` without properties, which Groq may reject; an empty list only at the root.
+fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
     let properties = inner.get("properties").and_then(Value::as_object);
     let is_empty = properties.is_none_or(serde_json::Map::is_empty);
-    if is_empty && inner.get("required").is_some_and(Value::is_array) {
+    let required = inner.get("required").and_then(Value::as_array);
+    if is_empty && required.is_some_and(|names| is_root || !names.is_empty()) {
         found
             .at_member(
                 inner,
                 "required",
-                "according to user reports, Groq rejects `required` without properties, even if it is empty",
+                "according to user reports, Groq rejects `required` without properties",
             )
             .warning()
             .help("declare the properties, or leave `required` out");

@@ -14,7 +14,7 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
     Endpoint, Envelope, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
-    Unrecognised, Unsupported, WrongUrl, find, place_in_record, recognise_among, rules,
+    Unrecognised, Unsupported, WrongUrl, find, find_sent, place_in_record, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -108,6 +108,8 @@ pub(super) struct DocumentJudge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,
     pub(super) target: LintTarget<'c>,
+    /// The URL of all requests, if it is known and the documents do not contain it.
+    pub(super) url: Option<String>,
 }
 
 impl DocumentJudge<'_> {
@@ -132,7 +134,10 @@ impl DocumentJudge<'_> {
             strangers,
             unsupported,
             envelopes,
-        } = find(document, self.wire);
+        } = match &self.url {
+            Some(url) => find_sent(url, document, self.wire),
+            None => find(document, self.wire),
+        };
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
         let mut all = Judged {
             passed_over,

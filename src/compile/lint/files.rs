@@ -76,6 +76,7 @@ impl<'c> Linting<'c> {
                 compiler,
                 wire,
                 target,
+                url: None,
             },
             pool: rayon::ThreadPoolBuilder::new()
                 .stack_size(STACK_BYTES)
@@ -91,6 +92,13 @@ impl<'c> Linting<'c> {
             passed_format: None,
             undecided: Vec::new(),
         }
+    }
+
+    /// Sets the URL that all bodies were sent to, unless the files contain their URLs.
+    #[must_use]
+    pub(crate) fn sent_to(mut self, url: Option<String>) -> Linting<'c> {
+        self.judge.url = url;
+        self
     }
 
     /// Reads a file, which findings refer to as `path`. Its content determines whether it is read
