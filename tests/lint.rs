@@ -498,8 +498,7 @@ fn a_port_that_servers_share_makes_no_errors() {
     ]}]});
     let told_of = |args: &[&str]| told("b.json", &line(&video), args);
     let (code, out) = told_of(&[]);
-    let guessed =
-        "warning[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url`";
+    let guessed = "warning[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url` (only the port suggests LM Studio)";
     assert!(code == 0 && out.contains(guessed), "{out}");
     // Whoever names the server is sure of it.
     let (code, out) = told_of(&["--provider", "LM Studio (Chat Completions)"]);

@@ -716,23 +716,10 @@ fn words_for_a_status_count_only_with_it() {
 }
 
 #[test]
-fn the_command_tells_the_place_in_the_body() {
+fn a_body_is_checked_for_the_server_that_rejected_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write =
         |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
-    write("body.json", BODY);
-    let told = why400(folder.path(), &[SENTENCE, "--body", "body.json"]);
-    let out = String::from_utf8_lossy(&told.stdout);
-    assert_eq!(told.status.code(), Some(0), "{out}");
-    assert!(
-        out.starts_with("The request is rejected, usually with status 400, `invalid_request_error`. This is a known error message from Anthropic:\n"),
-        "{out}"
-    );
-    assert!(
-        out.contains("It refers to /messages/1 in the body") && out.contains("body.json:6:"),
-        "{out}"
-    );
-
     // The message belongs to Groq, so the body is checked for Groq. Nothing in it shows the format.
     write(
         "groq.json",
@@ -749,6 +736,41 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
         out.contains("\nThe rules find no error in the body.\n"),
+        "{out}"
+    );
+
+    // The URL of a captured request identifies the format, the server and the model.
+    let refused = serde_json::json!({"log": {"entries": [{
+        "request": {
+            "url": "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/publishers/google/models/gemini-3.5-flash:generateContent",
+            "postData": {"text": r#"{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "generationConfig": {"responseLogprobs": true}}"#},
+        },
+        "response": {"status": 400, "content": {"text": r#"{"error": {"code": 400, "message": "Unable to submit request because Logprobs is not supported for this model."}}"#}},
+    }]}});
+    write("vertex.har", &refused.to_string());
+    let told = why400(folder.path(), &["vertex.har"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        out.contains("`generationConfig.responseLogprobs` with gemini-3.5-flash"),
+        "{out}"
+    );
+}
+
+#[test]
+fn the_command_tells_the_place_in_the_body() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    write("body.json", BODY);
+    let told = why400(folder.path(), &[SENTENCE, "--body", "body.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert_eq!(told.status.code(), Some(0), "{out}");
+    assert!(
+        out.starts_with("The request is rejected, usually with status 400, `invalid_request_error`. This is a known error message from Anthropic:\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("It refers to /messages/1 in the body") && out.contains("body.json:6:"),
         "{out}"
     );
 

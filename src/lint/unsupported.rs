@@ -312,6 +312,11 @@ mod tests {
             ("api.cohere.com", "/v2/chat", Some(Unsupported::CohereChat)),
             ("example.com", "/v2/chat", None),
             (
+                "localhost",
+                "/cohere/v2/chat",
+                Some(Unsupported::CohereChat),
+            ),
+            (
                 "dashscope.aliyuncs.com",
                 "/api/v1/services/aigc/text-generation/generation",
                 Some(Unsupported::DashScope),

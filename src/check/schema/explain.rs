@@ -809,6 +809,19 @@ mod tests {
     }
 
     #[test]
+    fn quotes_are_proposed_only_for_possible_strings() {
+        let listed =
+            json!({"properties": {"choice": {"type": "string", "enum": ["auto", "true"]}}});
+        let quoted = "`/choice` must be a string, not a boolean (put it in quotes: `\"true\"`)";
+        assert_eq!(told(&listed, &json!({"choice": true}))[0], quoted);
+        let other = json!({"properties": {"choice": {"type": "string", "enum": ["auto"]}}});
+        let plain = "`/choice` must be a string, not a boolean";
+        assert_eq!(told(&other, &json!({"choice": true}))[0], plain);
+        let shaped = json!({"properties": {"choice": {"type": "string", "pattern": "^[0-9]+s$"}}});
+        assert_eq!(told(&shaped, &json!({"choice": true})), [plain]);
+    }
+
+    #[test]
     fn what_fails_as_a_whole_is_told_in_the_schemas_own_words() {
         let needs = json!({
             "x-reqc-message": "a file needs data or id",

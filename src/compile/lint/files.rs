@@ -96,7 +96,7 @@ impl<'c> Linting<'c> {
 
     /// Sets the URL that all bodies were sent to, unless the files contain their URLs.
     #[must_use]
-    pub(crate) fn sent_to(mut self, url: Option<String>) -> Linting<'c> {
+    pub fn sent_to(mut self, url: Option<String>) -> Linting<'c> {
         self.judge.url = url;
         self
     }
