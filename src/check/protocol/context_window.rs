@@ -44,12 +44,10 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if is_shortened(subject) {
+    let Some(limit) = limit(subject) else {
         return;
-    }
-    if let Some(limit) = limit(subject)
-        && request(subject, &limit, found)
-    {
+    };
+    if request(subject, &limit, found) {
         return;
     }
     if let Some((window, _)) = subject.facts.context_window() {
@@ -72,7 +70,7 @@ fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> b
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
     let asked = answer.map_or(0, |(_, tokens)| tokens);
     // A token has at least one byte, so a body with fewer bytes cannot be too long.
-    if bytes.saturating_add(asked) <= window {
+    if bytes.saturating_add(asked) <= window || is_shortened(subject) {
         return false;
     }
     let body: Value = members()
@@ -129,7 +127,10 @@ fn answer_alone<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp
     ) || subject.headers.is_at(Site::DockerModelRunner);
     let answer = longest_answer(subject).filter(|(_, tokens)| *tokens > window);
-    if let Some((value, answer)) = answer.filter(|_| !is_of_llamacpp) {
+    if let Some((value, answer)) = answer
+        && !is_of_llamacpp
+        && !is_shortened(subject)
+    {
         let message = format!(
             "an answer of {} tokens does not fit into the context window of {}, which has {}",
             thousands(answer),
