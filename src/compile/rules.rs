@@ -73,8 +73,8 @@ crate::diag::rules! {
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
         "Every template has limits; these limits apply to all templates together, so that an untrusted repository cannot keep a build \
          busy for hours. An agent may take at most 1,000 million units of work in all its contexts, and a run at most 8,000 million plus \
-         250,000 per body. A bundled agent takes 120,000 per body on average; `template/too-much-work` explains the unit. The count is the same on \
-         every machine: agents are added up in name order. In addition, the bodies of one agent may total at most 128 MiB, and all agents \
+         250,000 per body. A bundled agent takes 120,000 per body on average; `template/too-much-work` explains the unit. \
+         The count is the same on every machine: agents are added up in name order. In addition, the bodies of one agent may total at most 128 MiB, and all agents \
          together may inherit at most 10,000,000 values.\n\n\
          Look for templates that process much more data than they send, or compile fewer agents or contexts at a time with `reqc check \
          --agent NAME`.";

@@ -25,7 +25,9 @@ body_rule! {
      the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
      it is a warning. If `max_tokens` alone exceeds the window, it is a warning too, except for llama.cpp and the servers that use it. \
      OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself \
-     (`context_management`, `\"truncation\": \"auto\"`). Reasoning from earlier turns and tools that are loaded later are not counted.",
+     (`context_management`, `\"truncation\": \"auto\"`; at OpenRouter, `transforms` and the compression plugin). vLLM's \
+     `truncate_prompt_tokens` must not exceed the window either (reported as a warning). Reasoning from earlier turns \
+     and tools that are loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
             "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",
@@ -37,7 +39,7 @@ body_rule! {
         "RooCodeInc/Roo-Code#6856": "OpenAI: the same error, GPT-5 mini",
         "MoonshotAI/kimi-code#476":
             "OpenRouter: *This endpoint's maximum context length is …*, for `max_tokens`",
-        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/renderers/params.py":
             "vLLM: *max_tokens … cannot be greater than max_model_len*",
         "cline/cline#3120": "xAI: *maximum prompt length is 131072*",
     }

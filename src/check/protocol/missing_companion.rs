@@ -26,9 +26,6 @@ body_rule! {
             "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":
             "OpenRouter: either `messages` or `prompt` is required",
-        "https://platform.openai.com/docs/guides/deep-research":
-            "OpenAI: deep research models need a tool to search with",
-        "CherryHQ/cherry-studio#11914": "OpenAI rejects them without one",
         "nextlevelbuilder/goclaw#660": "Fireworks: *must have stream=true*",
         "nullclaw/nullclaw#231": "Fireworks: the same error",
         "openclaw/openclaw#138395": "ChatGPT: *Store must be set to false* without `store`",
@@ -44,13 +41,6 @@ body_rule! {
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
-/// OpenAI's models that search before they answer.
-const DEEP_RESEARCH: [&str; 4] = [
-    "o3-deep-research",
-    "o3-deep-research-2025-06-26",
-    "o4-mini-deep-research",
-    "o4-mini-deep-research-2025-06-26",
-];
 /// The servers that accept `stream_options` only together with `stream`. vLLM is one of the unknown
 /// servers.
 const STRICT: &[Server] = &[
@@ -113,10 +103,6 @@ combinations! {
         with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot), ("prompt_id", IsNot);
         "`input` is missing or empty, and nothing else says what to answer";
         "put the question into `input`";
-
-    refused RESPONSES at [OpenAi]: ("model", Says(&DEEP_RESEARCH)) with ("tools", IsEmpty), ("prompt", IsNot);
-        "deep research models need a tool to search with";
-        "add a tool of the type `web_search_preview`, `mcp` or `file_search`";
 
     warned CHAT at [Unknown]: ("response_format.json_schema", IsObject)
         with ("response_format.json_schema.schema", IsNot);

@@ -30,7 +30,8 @@ body_rule! {
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
-     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property cannot be `true` or `false`. It rejects `type` next to `$ref`, and \
+     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property cannot be `true` or `false`. \
+     It rejects `type` next to `$ref`, and \
      properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
      other schema has as well, `type` next to `anyOf`, and keywords next to several types are warnings. An `enum` must not be empty, and \
      each value has the declared type; a keyword is not both next to `anyOf` and in one of its schemas; a schema must not require itself.\n\n\
