@@ -32,7 +32,7 @@ use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
-use crate::memory::Memory;
+use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::{Family, Instance};
 use crate::source::Span;
@@ -171,9 +171,24 @@ pub struct Checks {
     headers: ApiHeaders,
     families: Vec<Arc<Family>>,
     /// The known facts about `model`.
-    facts: ModelFacts,
+    facts: Arc<ModelFacts>,
     /// The remembered results of the rules for this destination.
     known: OnceLock<Arc<Known>>,
+}
+
+/// A [`Question`] about the known facts about a model at a destination.
+#[derive(PartialEq, Eq, Hash)]
+struct FactsOf {
+    /// The schemas of the repository whose families contain the facts.
+    schemas: Identity,
+    wire: WireFormat,
+    server: Server,
+    headers: ApiHeaders,
+    model: Option<String>,
+}
+
+impl Question for FactsOf {
+    type Answer = Arc<ModelFacts>;
 }
 
 impl Checks {
@@ -195,10 +210,10 @@ impl Checks {
             model: Some(plan.model(model).to_owned()),
             headers,
             families: families.to_vec(),
-            facts: ModelFacts::default(),
+            facts: Arc::default(),
             known: OnceLock::new(),
         };
-        checks.with_facts()
+        checks.with_facts(schemas)
     }
 
     /// Returns the checks for bodies that were built without a plan.
@@ -210,13 +225,13 @@ impl Checks {
             model,
             headers,
         } = to;
-        let schemas = schemas
+        let of_server = schemas
             .for_server(wire, Some(server), instance, &headers)
             .at(server, &headers);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
-        let (facts, known) = (ModelFacts::default(), OnceLock::new());
+        let (facts, known) = (Arc::default(), OnceLock::new());
         Checks {
-            schemas,
+            schemas: of_server,
             wire,
             server,
             model,
@@ -225,11 +240,20 @@ impl Checks {
             facts,
             known,
         }
-        .with_facts()
+        .with_facts(schemas)
     }
 
-    fn with_facts(self) -> Checks {
-        let facts = self.facts_of(self.model.as_deref());
+    fn with_facts(self, schemas: &Schemas) -> Checks {
+        let asked = FactsOf {
+            schemas: schemas.id(),
+            wire: self.wire,
+            server: self.server,
+            headers: self.headers.clone(),
+            model: self.model.clone(),
+        };
+        let facts = schemas
+            .memory()
+            .ask(asked, || Arc::new(self.facts_of(self.model.as_deref())));
         Checks { facts, ..self }
     }
 
@@ -279,7 +303,7 @@ impl Checks {
     /// Returns the problems in a body that was built without a plan, as [`Checks::problems`] does.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
-        let facts = facts.as_ref().unwrap_or(&self.facts);
+        let facts = facts.as_ref().unwrap_or(&*self.facts);
         let subject = LazyCell::new(|| self.subject_of(body, facts));
         let schema::Verdict {
             mut problems,
@@ -337,7 +361,7 @@ impl Checks {
         let facts = self.facts_of_body(body);
         protocol::check(
             protocol::EVERY,
-            &self.subject_of(body, facts.as_ref().unwrap_or(&self.facts)),
+            &self.subject_of(body, facts.as_ref().unwrap_or(&*self.facts)),
             is_readable,
         )
     }

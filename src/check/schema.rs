@@ -260,6 +260,16 @@ impl Schemas {
             .unwrap_or_default()
     }
 
+    /// Returns the cache that these schemas share with the rest of the repository.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Returns what identifies these schemas in [`Question`]s.
+    pub(super) fn id(&self) -> Identity {
+        self.id
+    }
+
     fn variant(&self, wire: WireFormat, names: &[String]) -> Documents {
         let asked = DocumentsOf {
             schemas: self.id,

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use crate::diag::is_misspelling;
 use crate::repo::{Family, ModelName, ModelPattern};
 
 /// Returns the known name that differs from `name` in the spelling of one word. Other versions of
 /// known models, and new words, do not count as misspellings.
 pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
-    let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
+    let patterns: Vec<&ModelPattern> = patterns_of(families).collect();
     let unknown: Vec<&str> = words(name)
         .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
         .collect();
@@ -43,23 +45,24 @@ pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> 
         .into_iter()
         .flatten()
         .collect();
-    if arranged.is_empty() {
+    if arranged.is_empty() || is_known_version(&ModelName::new(name), families, "") {
         return None;
     }
-    let versioned = families.iter().flat_map(|it| &it.models);
-    let versioned: Vec<&ModelPattern> = versioned.filter(|it| has_version(it)).collect();
-    let before = ModelName::new(name);
-    if versioned.iter().any(|pattern| pattern.is_match(&before)) {
-        return None;
-    }
-    let known = arranged.into_iter().find(|it| {
-        let after = ModelName::new(&it.name);
-        let mut of_word = versioned
-            .iter()
-            .filter(|pattern| pattern.text.value.contains(&it.word));
-        of_word.any(|pattern| pattern.is_match(&after))
-    });
+    let known = arranged
+        .into_iter()
+        .find(|it| is_known_version(&ModelName::new(&it.name), families, &it.word));
     known.map(|it| it.name)
+}
+
+/// Returns `true` if a name matches a pattern that contains a version and a word.
+fn is_known_version(name: &ModelName, families: &[Arc<Family>], word: &str) -> bool {
+    patterns_of(families).any(|pattern| {
+        pattern.is_match(name) && has_version(pattern) && pattern.text.value.contains(word)
+    })
+}
+
+fn patterns_of(families: &[Arc<Family>]) -> impl Iterator<Item = &ModelPattern> {
+    families.iter().flat_map(|family| &family.models)
 }
 
 /// Returns the known name that a misspelled name probably stands for.
@@ -131,9 +134,11 @@ fn has_version(pattern: &ModelPattern) -> bool {
 const LONGEST_VERSION: usize = 3;
 
 fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
+    // The search is prepared once, because there are more than a thousand patterns.
+    let finder = memmem::Finder::new(word);
     patterns.iter().any(|pattern| {
         let text = &*pattern.text.value;
-        text.contains(word) && words(text).any(|known| known == word)
+        finder.find(text.as_bytes()).is_some() && words(text).any(|known| known == word)
     })
 }
 
