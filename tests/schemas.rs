@@ -259,7 +259,7 @@ fn the_schemas_have_the_choices_of_the_code() {
     assert_eq!(
         choices(
             &families,
-            "/definitions/family/properties/servers/items/enum"
+            "/definitions/family/properties/servers/items/anyOf/0/enum"
         ),
         sorted(
             servers

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::Severity;
-use crate::provider::{ApiHeaders, Server, WireFormat};
+use crate::provider::{ApiHeaders, Server, Site, WireFormat};
 use crate::repo::{Family, ModelName, Property};
 use crate::source::Spanned;
 
@@ -40,10 +40,23 @@ pub(crate) struct Route<'r> {
 }
 
 impl Route<'_> {
-    /// Returns `true` if a family lists one of the sites in the request's URL.
+    /// Returns `true` if a family lists one of the sites in the request's URL, or its domain.
     fn is_site_of(&self, family: &Family) -> bool {
-        let mut sites = self.headers.sites.iter();
-        sites.any(|site| is_named(&family.servers, site.name()))
+        let sites = self.headers.sites.iter();
+        let mut operators = sites.filter(|site| **site != Site::PrivateAddress);
+        operators.any(|site| is_named(&family.servers, site.name()))
+            || family
+                .servers
+                .iter()
+                .any(|name| is_domain(&name.value) && self.headers.is_below(&name.value))
+    }
+
+    /// Returns `true` if a family lists private addresses, and an unknown server has one. Its
+    /// settings are unknown, too.
+    fn is_private_of(&self, family: &Family) -> bool {
+        self.server == Server::Unknown
+            && self.headers.is_at(Site::PrivateAddress)
+            && is_named(&family.servers, Site::PrivateAddress.name())
     }
 }
 
@@ -141,6 +154,7 @@ impl Standing {
             || route.is_site_of(family);
         let at_server = match is_here {
             true => Standing::Certain,
+            false if route.is_private_of(family) => Standing::Likely,
             // LM Studio renders the templates of models with llama.cpp.
             false
                 if route.server == Server::LmStudio
@@ -219,6 +233,15 @@ fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     model.map_or(family.is_of_whole_server() || is_of_version, |model| {
         family.has(model)
     })
+}
+
+/// Returns `true` if the name of a server is the domain of its hosts, such as `ollama.com`.
+pub(super) fn is_domain(name: &str) -> bool {
+    name.contains('.')
+        && !name.split('.').any(str::is_empty)
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
 }
 
 pub(super) fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {

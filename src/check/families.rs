@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub(crate) use super::facts::{ModelFacts, Route};
-use super::facts::{Standing, is_named};
+use super::facts::{Standing, is_domain, is_named};
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -207,6 +207,7 @@ pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
             family
                 .servers
                 .iter()
+                .filter(|name| !is_domain(&name.value))
                 .filter_map(|name| unknown("servers", "server", name, &servers)),
         );
     }
@@ -291,6 +292,47 @@ mod tests {
                 .families
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn a_family_can_name_the_domain_of_a_host_and_private_addresses() {
+        let families = families(&[
+            (
+                "Host",
+                "m",
+                "servers = [\"example.com\"]\nof_server = true\nprefill = false",
+            ),
+            (
+                "Private",
+                "p",
+                "servers = [\"private address\"]\nof_server = true\nprefill = false",
+            ),
+        ]);
+        let severity = |model, server, url: &str| {
+            let headers = ApiHeaders::default().at(url);
+            let route = Route {
+                server,
+                headers: &headers,
+                ..ROUTE
+            };
+            let facts = ModelFacts::of(&families, route, Some(model));
+            facts.property(Property::Prefill).map(|(_, level)| level)
+        };
+        let unknown = Server::Unknown;
+        assert_eq!(
+            severity("m", unknown, "https://llm.Example.com/v1/chat/completions"),
+            Some(Severity::Error)
+        );
+        assert_eq!(severity("m", unknown, "https://notexample.com/v1"), None);
+        assert_eq!(
+            severity("p", unknown, "http://vllm:8000/v1/chat/completions"),
+            Some(Severity::Warning)
+        );
+        assert_eq!(
+            severity("p", Server::Ollama, "http://localhost:11434/v1"),
+            None
+        );
+        assert_eq!(severity("p", unknown, "https://llm.example.com/v1"), None);
     }
 
     #[test]

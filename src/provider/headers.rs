@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::server::Site;
+use super::server::{Site, is_below};
 use super::url::UrlParts;
 
 /// The version and the beta features that a request asks for, if known from its headers and its
@@ -20,6 +20,8 @@ pub struct ApiHeaders {
     pub betas: Option<Vec<String>>,
     /// The sites that the URL belongs to, in addition to the server.
     pub(crate) sites: Vec<Site>,
+    /// The host in the URL; `None` if unknown.
+    pub(crate) host: Option<String>,
 }
 
 /// The headers that list beta features.
@@ -31,6 +33,7 @@ impl ApiHeaders {
         version: None,
         betas: None,
         sites: Vec::new(),
+        host: None,
     };
 
     /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
@@ -38,6 +41,8 @@ impl ApiHeaders {
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
+        let host = UrlParts::of(url).host();
+        self.host = (!host.is_empty()).then(|| host.to_ascii_lowercase());
         let is_azure_openai =
             self.is_at(Site::Azure) && UrlParts::of(url).path().starts_with("/openai/");
         let version = url
@@ -56,8 +61,13 @@ impl ApiHeaders {
             true => others.sites.clone(),
             false => self.sites.clone(),
         };
+        let host = self.host.clone().or_else(|| others.host.clone());
         let known = if self.is_unknown() { others } else { self };
-        ApiHeaders { sites, ..known }
+        ApiHeaders {
+            sites,
+            host,
+            ..known
+        }
     }
 
     /// Returns the headers of the inner request, for a token-counting request that contains another
@@ -85,6 +95,12 @@ impl ApiHeaders {
     /// Returns `true` if a known operator runs the host.
     pub(crate) fn is_at_operator(&self) -> bool {
         self.sites.iter().any(|site| site.is_operator())
+    }
+
+    /// Returns `true` if the host is a domain or one of its subdomains.
+    pub(crate) fn is_below(&self, domain: &str) -> bool {
+        let host = self.host.as_deref();
+        host.is_some_and(|host| is_below(host, domain))
     }
 
     /// Returns `true` if the URL belongs to the site.

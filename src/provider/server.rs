@@ -341,6 +341,8 @@ pub(crate) enum Site {
     DockerModelRunner,
     /// The API behind Gemini CLI and Google's editor extensions.
     CodeAssist,
+    /// A server at a private address, which serves open models with settings of its own.
+    PrivateAddress,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
     /// An endpoint that counts the tokens of the body itself.
@@ -355,7 +357,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
-    const ALL: [Site; 16] = [
+    const ALL: [Site; 17] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -368,6 +370,7 @@ impl Site {
         Site::HuggingFace,
         Site::DockerModelRunner,
         Site::CodeAssist,
+        Site::PrivateAddress,
         Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
@@ -394,6 +397,7 @@ impl Site {
             Site::HuggingFace => "Hugging Face",
             Site::DockerModelRunner => "Docker Model Runner",
             Site::CodeAssist => "Gemini Code Assist",
+            Site::PrivateAddress => "private address",
             Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
@@ -424,9 +428,11 @@ impl Site {
                 "daily-cloudcode-pa.googleapis.com",
                 "daily-cloudcode-pa.sandbox.googleapis.com",
             ],
-            Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
-                &[]
-            }
+            Site::PrivateAddress
+            | Site::GeminiV1
+            | Site::TokenCount
+            | Site::VertexTokenCount
+            | Site::CountedRequest => &[],
         }
     }
 
@@ -460,6 +466,7 @@ impl Site {
             | Site::HuggingFace
             | Site::DockerModelRunner
             | Site::CodeAssist
+            | Site::PrivateAddress
             | Site::GeminiV1
             | Site::TokenCount
             | Site::VertexTokenCount
@@ -492,9 +499,12 @@ impl Site {
             && path.starts_with("/v1/models/"))
         .then_some(Site::GeminiV1);
         let of_docker = is_of_docker(&parts).then_some(Site::DockerModelRunner);
+        let is_private = of_docker.is_none() && !host.is_empty() && parts.is_private();
+        let of_address = is_private.then_some(Site::PrivateAddress);
         of_host
             .into_iter()
             .chain(of_docker)
+            .chain(of_address)
             .chain(of_version)
             .chain(Site::of_count(host, path))
             .collect()
@@ -522,7 +532,8 @@ fn is_of_docker(url: &UrlParts<'_>) -> bool {
     is_here && (url.port() == Some(12_434) || url.path().starts_with("/engines/"))
 }
 
-fn is_below(host: &str, domain: &str) -> bool {
+/// Returns `true` if a host is a domain or one of its subdomains.
+pub(super) fn is_below(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain)
         .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
@@ -610,6 +621,15 @@ mod tests {
         let vertex = format!("https://aiplatform.googleapis.com{gemini}");
         assert!(of(&vertex).is_empty());
         assert!(of("https://api.openai.com/v1/responses").is_empty());
+        assert_eq!(
+            of("http://vllm:8000/v1/chat/completions"),
+            [Site::PrivateAddress]
+        );
+        assert_eq!(
+            of("http://[::1]:30000/v1/responses"),
+            [Site::PrivateAddress]
+        );
+        assert!(of("https://llm.example.com/v1/chat/completions").is_empty());
         assert_eq!(
             of("http://localhost:12434/engines/llama.cpp/v1/chat/completions"),
             [Site::DockerModelRunner]

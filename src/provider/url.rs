@@ -1,6 +1,10 @@
 //! The parts of URLs.
 
 use std::fmt;
+use std::net::IpAddr;
+
+/// The endings of host names that only private networks resolve.
+const PRIVATE: [&str; 5] = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
 
 /// The parts of a URL that may be reported, even if the URL is malformed: everything except the
 /// credentials, the query, and the fragment.
@@ -42,6 +46,30 @@ impl<'u> UrlParts<'u> {
             _ => 443,
         };
         (port != usual).then_some(port)
+    }
+
+    /// Returns `true` if the host is in a private network, judged by its IP address or by a name that
+    /// public DNS does not resolve.
+    pub(crate) fn is_private(&self) -> bool {
+        let host = self.host().to_ascii_lowercase();
+        match host.parse() {
+            Ok(IpAddr::V4(address)) => {
+                address.is_loopback()
+                    || address.is_private()
+                    || address.is_link_local()
+                    || address.is_unspecified()
+            }
+            Ok(IpAddr::V6(address)) => {
+                address.is_loopback()
+                    || address.is_unspecified()
+                    || address.is_unique_local()
+                    || address.is_unicast_link_local()
+            }
+            Err(_) => {
+                !host.is_empty() && !host.contains('.')
+                    || PRIVATE.iter().any(|end| host.ends_with(end))
+            }
+        }
     }
 
     /// Returns the path, with its leading `/`.

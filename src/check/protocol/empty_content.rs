@@ -26,7 +26,10 @@ body_rule! {
      * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
-     * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a warning)\n\
+     * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a \
+     warning). With tool calls, reports also name: no content at all (SiliconFlow), an empty string (Moonshot), and both, and `null` \
+     (Volcengine)\n\
+     * unknown servers: a warning if no message has any content, which mlx-vlm rejects\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -60,6 +63,14 @@ body_rule! {
         "openclaw/openclaw#71296": "MiniMax: the same error",
         "agentscope-ai/QwenPaw#287": "Z.ai: the same error",
         "openclaw/openclaw#73688": "Z.ai rejects an assistant message without content",
+        "MoonshotAI/kimi-cli#2621":
+            "Moonshot: *text content is empty*, for an empty string next to calls",
+        "lidge-jun/opencodex#795":
+            "Volcengine: *missing `input.content.text` parameter*, for an empty string next to calls",
+        "AstrBotDevs/AstrBot#6852": "Volcengine: *missing `messages.content` parameter*",
+        "coze-dev/coze-studio#326": "SiliconFlow: *Field required*",
+        "pkg:github/Blaizzy/mlx-vlm@9b13f52#mlx_vlm/server/openai.py":
+            "mlx-vlm: *at least one non-empty message content or media input*",
         "langbot-app/LangBot#1205": "xAI: *Every message needs at least one non-empty content element*",
         "MarkPDFdown/markpdfdown#14": "Hunyuan rejects empty content",
         "microsoft/autogen#1521": "LM Studio: *a 'content' field that is not empty*",
@@ -113,11 +124,10 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             no_tools(subject, found);
-            if subject.model.is_some_and(is_workers_ai_model) {
-                null_content(subject, "Workers AI", found);
-            } else if subject.server == Server::LmStudio {
-                null_content(subject, "LM Studio", found);
+            if let Some(refused) = RefusedContent::of(subject) {
+                refused_content(subject, &refused, found);
             }
+            nothing_said(subject, found);
             let refusing = REFUSE_EMPTY_TEXT
                 .into_iter()
                 .find_map(|server| Some((server, subject.level_of(server)?)));
@@ -221,22 +231,93 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports `null` as the content of a message with calls, for a server that may reject it.
-fn null_content<'b>(subject: &Subject<'b>, server: &str, found: &mut Found<'b>) {
-    for entry in &subject.history().entries {
-        if entry.value.get("content") != Some(&Value::Null) {
-            continue;
+/// The content of messages that a server was reported to reject.
+struct RefusedContent {
+    server: &'static str,
+    /// `null`, in any message.
+    null: bool,
+    /// An empty string next to calls.
+    empty: bool,
+    /// No content next to calls.
+    absent: bool,
+    help: &'static str,
+}
+
+impl RefusedContent {
+    fn of(subject: &Subject<'_>) -> Option<RefusedContent> {
+        let null = |server| RefusedContent {
+            server,
+            null: true,
+            empty: false,
+            absent: false,
+            help: "send an empty string",
+        };
+        if subject.model.is_some_and(is_workers_ai_model) {
+            return Some(null("Workers AI"));
         }
+        match subject.server {
+            Server::LmStudio => Some(null("LM Studio")),
+            Server::Volcengine => Some(RefusedContent {
+                empty: true,
+                absent: true,
+                help: "send some text, such as the name of the function",
+                ..null("Volcengine")
+            }),
+            Server::SiliconFlow => Some(RefusedContent {
+                null: false,
+                absent: true,
+                ..null("SiliconFlow")
+            }),
+            Server::Moonshot => Some(RefusedContent {
+                null: false,
+                empty: true,
+                help: "omit `content`",
+                ..null("Moonshot")
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Reports messages whose content a server may reject.
+fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &mut Found<'b>) {
+    for entry in &subject.history().entries {
+        let has_calls = !elements(entry.value.get("tool_calls")).is_empty();
+        let what = match entry.value.get("content") {
+            Some(Value::Null) if refused.null => "a message whose content is null",
+            Some(Value::String(text)) if refused.empty && has_calls && text.is_empty() => {
+                "tool calls with an empty content"
+            }
+            None if refused.absent && has_calls => "tool calls without content",
+            _ => continue,
+        };
+        let message = format!(
+            "according to user reports, {} rejects {what}",
+            refused.server
+        );
         found
-            .at_member(
-                entry.value,
-                "content",
-                format!(
-                    "according to user reports, {server} rejects a message whose content is null"
-                ),
-            )
+            .at_member(entry.value, "content", message)
             .warning()
-            .help("send an empty string");
+            .help(refused.help);
+    }
+}
+
+/// Reports a conversation without any content, for an unknown server.
+fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let entries = &subject.history().entries;
+    let is_said = entries
+        .iter()
+        .flat_map(|entry| &entry.parts)
+        .any(|part| !matches!(part.kind, Kind::Text(text) if text.trim().is_empty()));
+    if subject.server == Server::Unknown
+        && !is_said
+        && let Some(last) = entries.last()
+    {
+        let message = "no message has any content, which some servers reject (mlx-vlm)";
+        found
+            .at_member(last.value, "content", message)
+            .warning()
+            .help("send at least one message with text or media");
     }
 }
 

@@ -1,7 +1,5 @@
 //! `protocol/media-source`: an image or a document that the server cannot read.
 
-use std::net::IpAddr;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -18,9 +16,9 @@ body_rule! {
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
-     for Anthropic, an archive, a word processor document for Gemini, and an image URL for Moonshot and Workers AI. Gemini reads `$ref` in \
-     a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 \
-     is a warning. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
+     for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
+     Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 \
+     is a warning, and so is a string that is no URL at all. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
      address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -90,6 +88,7 @@ body_rule! {
         "vercel/ai#14369":
             "Gemini: *The referenced name … does not match to a display_name in the function_response.parts*",
         "RooCodeInc/Roo-Code#11430": "Gemini: the same error",
+        "langchain-ai/langchain-google#999": "Gemini: *Unsupported file uri*, for `gs://`",
         "OpenHands/OpenHands#7700":
             "OpenAI: *Image URLs are only allowed for messages with role 'user'*",
     }
@@ -109,9 +108,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
     for url in addresses(part) {
-        if !is_of_local_network(subject.server) {
-            unreachable(url, found);
-        }
+        unreachable(url, is_of_local_network(subject.server), found);
         if url.as_str().is_some_and(is_plain_data) {
             found
                 .at(url, "this `data:` URL is not in Base64")
@@ -123,7 +120,12 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::AnthropicMessages => anthropic(subject, found, part),
         WireFormat::OpenAiChat => chat(subject, found, part),
         WireFormat::OpenAiResponses => responses(subject, found, part),
-        WireFormat::GoogleGenerateContent => google(found, part),
+        WireFormat::GoogleGenerateContent => {
+            google(found, part);
+            if subject.server == Server::Google {
+                cloud_storage(found, part);
+            }
+        }
         WireFormat::MistralChat if entry.role == Role::Assistant => found
             .at(part, "Mistral does not accept images in assistant messages")
             .help("put them into a user message"),
@@ -185,8 +187,9 @@ fn is_plain_data(url: &str) -> bool {
         .is_some_and(|(kind, _)| !kind.ends_with(";base64"))
 }
 
-/// Reports a URL that only works in the client's own network, and a string that is not a URL.
-fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
+/// Reports a string that is not a URL, and a URL that only works in the client's own network, unless
+/// the server is in it.
+fn unreachable<'b>(url: &'b Value, is_local: bool, found: &mut Found<'b>) {
     let Some(text) = url.as_str() else {
         return;
     };
@@ -195,39 +198,13 @@ fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
             .at(url, "this is neither a web URL nor a `data:` URL")
             .warning()
             .help("write the URL of the file, or its bytes in Base64 as a `data:` URL");
-    } else if is_web(text) && is_private(UrlParts::of(text).host()) {
+    } else if !is_local && is_web(text) && UrlParts::of(text).is_private() {
         found
             .at(
                 url,
                 "the provider cannot fetch this URL: its host is private",
             )
             .help("send the bytes in Base64, or use a public URL");
-    }
-}
-
-/// The endings of host names that only private networks resolve.
-const PRIVATE: [&str; 5] = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
-
-/// Returns `true` if a host is in a private network, judged by its IP address or by a name that
-/// public DNS does not resolve.
-fn is_private(host: &str) -> bool {
-    let host = host.to_ascii_lowercase();
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => {
-            address.is_loopback()
-                || address.is_private()
-                || address.is_link_local()
-                || address.is_unspecified()
-        }
-        Ok(IpAddr::V6(address)) => {
-            address.is_loopback()
-                || address.is_unspecified()
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-        }
-        Err(_) => {
-            !host.is_empty() && !host.contains('.') || PRIVATE.iter().any(|end| host.ends_with(end))
-        }
     }
 }
 
@@ -754,6 +731,24 @@ fn google_file<'b>(found: &mut Found<'b>, part: &'b Value) {
             .at_member(file, name, message)
             .warning()
             .help("send it as PDF, or its text");
+    }
+}
+
+/// Reports a file in Cloud Storage, which Vertex AI reads, but not Gemini's own API.
+fn cloud_storage<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let file = part.get("fileData").or_else(|| part.get("file_data"));
+    let named = ["fileUri", "file_uri"].into_iter().find_map(|name| {
+        let file = file?;
+        text_of(file, name)?
+            .starts_with("gs://")
+            .then_some((file, name))
+    });
+    if let Some((file, name)) = named {
+        let message = "in reports of 2024 and 2025, Gemini's own API rejects `gs://` URIs";
+        found
+            .at_member(file, name, message)
+            .warning()
+            .help("register or upload the file with the Files API, and send its URI");
     }
 }
 

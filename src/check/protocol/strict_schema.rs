@@ -34,7 +34,7 @@ body_rule! {
      are strict. One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
-     Other servers ignore `strict`, or nothing is known about them.\n\n\
+     Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` in the answer's schema is a warning.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
@@ -42,6 +42,8 @@ body_rule! {
             "OpenAI lists what strict schemas can contain, with the string formats",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
             "Claude lists what schemas can contain, with the string formats",
+        "pkg:github/Ascend/MindIE-LLM@8b4871a#src/server/endpoint/utils/infer_param.cpp":
+            "MindIE: *unsupported type*, also without `strict`",
         "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
         "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
         "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
@@ -146,7 +148,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill,
             _,
-        ) => return,
+        ) => {
+            answer_types(subject, found);
+            return;
+        }
     };
     let schemas = strict(subject);
     if !is_openai {
@@ -191,6 +196,16 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 check_lookaround(inner, found);
             });
         }
+    } else {
+        answer_types(subject, found);
+    }
+}
+
+/// Reports invalid JSON Schema in the response schema, for a server other than OpenAI. Servers that
+/// compile the schema to a grammar reject it.
+fn answer_types<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if let Some(answer) = answer_format(subject).and_then(|format| format.get("schema")) {
+        visit(answer, &mut |inner| check_form(inner, false, found));
     }
 }
 

@@ -1,22 +1,27 @@
 //! `protocol/thinking-budget`: a thinking budget that does not fit below `max_tokens`.
 
+use serde_json::Value;
+
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat, is_claude_model};
 
 body_rule! {
     Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
      which a header enables, it may be more: with `tools`, this is only a warning, and nothing is reported if the request is known to have \
-     the header. It is also a warning at servers of other models. The minimum of 1,024 is checked by the schema; the ranges of Gemini's \
+     the header. It is also a warning at servers of other models, and for Claude behind an unknown server for OpenAI's format, which may \
+     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The minimum of 1,024 is checked by the schema; the ranges of Gemini's \
      `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
-    of AnthropicMessages;
+    of AnthropicMessages, OpenAiChat;
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
             "Claude requires the budget to be less than `max_tokens`",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude has this rule, with an exception for interleaved thinking",
+        "pkg:github/MartialBE/one-hub@387f8bf#providers": "one-hub: *budget_token must be greater than 1024*",
         "liuw1535/antigravity2api-nodejs#149":
             "*`max_tokens` must be greater than `thinking.budget_tokens`*",
     }
@@ -25,7 +30,55 @@ body_rule! {
 /// The beta feature for thinking between tool calls. It also allows a larger budget.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
+/// The minimum budget of Claude, in tokens.
+const LEAST: f64 = 1024.0;
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match subject.wire {
+        WireFormat::OpenAiChat => at_gateway(subject, found),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => at_claude(subject, found),
+    }
+}
+
+/// Reports a budget that an unknown server may pass on to Claude.
+fn at_gateway<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_passed_on =
+        subject.server == Server::Unknown && subject.model.is_some_and(is_claude_model);
+    let budget = [("thinking", "budget_tokens"), ("reasoning", "max_tokens")]
+        .into_iter()
+        .find_map(|(member, name)| subject.member(member)?.get(name))
+        .filter(|_| is_passed_on);
+    let Some((value, budget)) = budget.and_then(|value| Some((value, value.as_f64()?))) else {
+        return;
+    };
+    let most = subject
+        .member("max_tokens")
+        .and_then(Value::as_f64)
+        .filter(|most| budget >= *most);
+    let (message, help) = match most {
+        _ if budget < LEAST => (
+            format!("Claude's thinking budget is at least 1,024 tokens, but this is {value}"),
+            "raise the budget, or remove it",
+        ),
+        Some(most) => (
+            format!("the budget is {value}, but must be less than `max_tokens`, which is {most}"),
+            TOO_LARGE,
+        ),
+        None => return,
+    };
+    found.at(value, message).warning().help(help);
+}
+
+const TOO_LARGE: &str = "lower the budget, or raise `max_tokens`: thinking is part of the answer";
+
+fn at_claude<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let thinking = subject
         .member("thinking")
         .filter(|thinking| is_type(thinking, "enabled"));
@@ -54,5 +107,5 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     } else {
         note
     };
-    note.help("lower the budget, or raise `max_tokens`: thinking is part of the answer");
+    note.help(TOO_LARGE);
 }
