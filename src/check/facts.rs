@@ -188,14 +188,14 @@ impl Standing {
         {
             return None;
         }
-        match family
+        let mut asked = family
             .without_beta
-            .as_deref()
-            .map(|beta| route.headers.has_beta(beta))
-        {
-            None | Some(Some(false)) => Some(of_version),
-            Some(None) => Some(Standing::Conditional),
-            Some(Some(true)) => None,
+            .iter()
+            .map(|beta| route.headers.has_beta(&beta.value));
+        match asked.clone().any(|asked| asked.is_none()) {
+            true => Some(Standing::Conditional),
+            false if asked.any(|asked| asked == Some(true)) => None,
+            false => Some(of_version),
         }
     }
 
@@ -213,12 +213,10 @@ impl Standing {
 /// on a version or a beta feature, or that only one server has, do not count.
 fn window_elsewhere(families: &[Arc<Family>], model: &ModelName) -> Option<i64> {
     let unconditional = families.iter().filter(|family| {
-        let conditions = [
-            &family.without_beta,
-            &family.from_version,
-            &family.before_version,
-        ];
-        !family.of_server && conditions.into_iter().all(Option::is_none)
+        let versions = [&family.from_version, &family.before_version];
+        !family.of_server
+            && family.without_beta.is_empty()
+            && versions.into_iter().all(Option::is_none)
     });
     unconditional
         .filter(|family| family.context_window.is_some() && family.has(model))

@@ -150,7 +150,7 @@ fn document(family: &Family) -> Value {
     let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
         "wires": texts(&family.wires), "servers": texts(&family.servers), "of_server": family.of_server,
-        "from_version": family.from_version.as_deref(), "without_beta": family.without_beta.as_deref(),
+        "from_version": family.from_version.as_deref(), "without_beta": texts(&family.without_beta),
         "source": family.origin.source.as_deref(), "rank": family.origin.rank().map(Rank::name),
         "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,

@@ -119,9 +119,8 @@ pub struct Family {
     /// The API version, specified in the URL, from which the facts are no longer valid; `None` for
     /// no limit.
     pub before_version: Option<Arc<str>>,
-    /// The beta feature, specified in a header, that makes the facts invalid; `None` if there is
-    /// none.
-    pub without_beta: Option<Arc<str>>,
+    /// The beta features, specified in a header, each of which makes the facts invalid.
+    pub without_beta: Vec<Spanned<Arc<str>>>,
     /// The source of the facts.
     pub origin: Origin,
     /// The properties of the family's models, each true or false.
@@ -376,7 +375,7 @@ impl Family {
         let of_server = reader.boolean("of_server").is_some_and(|it| it.value);
         let from_version = reader.string("from_version").map(|it| it.value);
         let before_version = reader.string("before_version").map(|it| it.value);
-        let without_beta = reader.string("without_beta").map(|it| it.value);
+        let without_beta = reader.one_or_more("without_beta").unwrap_or_default();
         let reasoned_calls = reader.level("reasoned_calls");
         let properties = Property::ALL
             .into_iter()
@@ -574,19 +573,24 @@ impl<'t> Reader<'t, '_> {
 
     /// Reads one pointer or a list of pointers; returns `None` if a finding was reported.
     fn places(&mut self, key: &str) -> Option<Vec<MemberPath>> {
-        let texts = match &self.get(key)?.kind {
-            Kind::Array(elements) if elements.len() > MAX_LIST => {
-                let span = self.span(self.get(key)?);
-                self.too_many(key, "pointers", MAX_LIST, span);
-                return None;
-            }
-            Kind::Array(_) => self.strings(key)?.value,
-            _ => vec![self.string(key)?],
-        };
-        texts
+        self.one_or_more(key)?
             .into_iter()
             .map(|text| self.pointer(key, &text.value, text.span))
             .collect()
+    }
+
+    /// Reads a string, or an array of strings; returns `None` if the key is absent or a finding was
+    /// recorded.
+    fn one_or_more(&mut self, key: &str) -> Option<Vec<Spanned<Arc<str>>>> {
+        match &self.get(key)?.kind {
+            Kind::Array(elements) if elements.len() > MAX_LIST => {
+                let span = self.span(self.get(key)?);
+                self.too_many(key, "strings", MAX_LIST, span);
+                None
+            }
+            Kind::Array(_) => Some(self.strings(key)?.value),
+            _ => Some(vec![self.string(key)?]),
+        }
     }
 
     fn pointer(&mut self, key: &str, text: &str, span: Span) -> Option<MemberPath> {

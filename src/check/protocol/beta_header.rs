@@ -6,8 +6,9 @@ use crate::provider::{Server, Site};
 
 body_rule! {
     Error "protocol/beta-header", "a header requests a beta feature that the endpoint does not recognise",
-    "Anthropic ignores unknown names in the `anthropic-beta` header. Vertex AI rejects a request that contains one: *Unexpected value(s) … \
-     for the `anthropic-beta` header*. Which names it recognises depends on the endpoint, the model and the date:\n\n\
+    "Anthropic and Vertex AI reject a request whose `anthropic-beta` header contains a name that they do not recognise: *Unexpected \
+     value(s) … for the `anthropic-beta` header*. Anthropic recognises the names of all features, and those of features that have left \
+     beta. Which names Vertex AI recognises depends on the endpoint, the model and the date:\n\n\
      * the token-counting endpoint rejects the web search and tool search features, which other endpoints accept\n\
      * according to reports, Vertex AI rejects some features that Claude Code requests. If there is only one report, it is a warning\n\n\
      * wrong: `anthropic-beta: web-search-2025-03-05` in a request to `count-tokens:rawPredict`\n\

@@ -7,7 +7,7 @@ use super::taken::Taken;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::families::Breach;
-use crate::repo::Demand;
+use crate::repo::{Demand, Family};
 use crate::text::cut;
 
 body_rule! {
@@ -41,7 +41,7 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for breach in subject.facts.breaches(subject) {
         let taken = Taken::instead_of(&breach, subject);
-        let note = found.at(breach.value, message(&breach, &taken, subject.model));
+        let note = found.at(breach.value, message(&breach, &taken, subject));
         let note = match &breach.fact.demand {
             Demand::Absent { values, .. } if values.is_empty() => note.about(About::Presence),
             Demand::Absent { .. } | Demand::Value { .. } => note.about(About::Form),
@@ -55,28 +55,24 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> String {
+fn message(breach: &Breach<'_, '_>, taken: &Taken, subject: &Subject<'_>) -> String {
     let (fact, name) = (breach.fact, breach.place.name());
     let who = match breach.family.is_of_whole_server() {
-        true => breach
-            .family
-            .servers
-            .first()
-            .map_or("this server", |server| &server.value),
-        false => model.unwrap_or("this model"),
+        true => server_of(breach.family, subject),
+        false => subject.model.unwrap_or("this model"),
     };
     let (who, when) = (cut(who, 60), condition(breach));
     if let Some(says) = &fact.says {
-        return format!("`{name}` with {who}: {says}{when}");
+        return format!("`{name}` with {who}{when}: {says}");
     }
     let conditions = fact.conditions();
     let value = cut(&shown(breach.value), 60).into_owned();
     match &fact.demand {
         Demand::Absent { values, .. } if values.is_empty() => {
-            format!("{who} rejects `{name}`{conditions}{when}")
+            format!("{who} rejects `{name}`{when}{conditions}")
         }
         Demand::Absent { .. } => {
-            format!("`{name}` is {value}, which {who} rejects{conditions}{when}")
+            format!("`{name}` is {value}, which {who} rejects{when}{conditions}")
         }
         Demand::Value { .. } if taken.is_nothing() => {
             format!("{who} does not accept `{name}` in this request{conditions}{when}")
@@ -88,6 +84,17 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
     }
 }
 
+/// Returns the name of the server that has a family's facts: the body's server, if the family lists
+/// it.
+fn server_of<'f>(family: &'f Family, subject: &Subject<'_>) -> &'f str {
+    let own = family
+        .servers
+        .iter()
+        .find(|server| *server.value == *subject.server.name());
+    let named = own.or_else(|| family.servers.first());
+    named.map_or("this server", |server| &server.value)
+}
+
 /// Returns a phrase with the API version or the beta feature that the fact depends on.
 fn condition(breach: &Breach<'_, '_>) -> String {
     let version = breach
@@ -97,9 +104,8 @@ fn condition(breach: &Breach<'_, '_>) -> String {
         .map(|from| format!(" from `anthropic-version` {from} on"));
     let beta = breach
         .family
-        .without_beta
-        .as_ref()
-        .map(|beta| format!(" without the beta feature `{beta}`"));
+        .without_betas()
+        .map(|without| format!(" {without}"));
     let conditions: Vec<String> = version.into_iter().chain(beta).collect();
     match (conditions.is_empty(), breach.is_conditional) {
         (true, _) => String::new(),

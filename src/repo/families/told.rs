@@ -6,13 +6,25 @@ use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 use crate::text::thousands;
 
 impl Family {
+    /// Returns a phrase with the beta features that make the facts invalid; `None` if there are none.
+    pub fn without_betas(&self) -> Option<String> {
+        let names: Vec<String> = self
+            .without_beta
+            .iter()
+            .map(|name| format!("`{}`", name.value))
+            .collect();
+        let features = if names.len() == 1 {
+            "feature"
+        } else {
+            "features"
+        };
+        (!names.is_empty()).then(|| format!("without the beta {features} {}", names.join(" or ")))
+    }
+
     /// Returns phrases for all facts except those about members, such as versions, histories,
     /// caches and prices.
     pub fn flags(&self) -> Vec<String> {
-        let beta = self
-            .without_beta
-            .as_ref()
-            .map(|name| format!("without the beta feature `{name}`"));
+        let beta = self.without_betas();
         let properties = self
             .properties
             .iter()
