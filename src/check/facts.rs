@@ -4,16 +4,34 @@ use std::sync::Arc;
 
 use crate::diag::Severity;
 use crate::provider::{ApiHeaders, Server, Site, WireFormat};
-use crate::repo::{Family, ModelName, Property};
+use crate::repo::{Family, MemberPath, ModelName, Property};
 use crate::source::Spanned;
 
 /// The families that a model belongs to, for one wire format and server.
 #[derive(Debug, Default)]
 pub(crate) struct ModelFacts {
     pub(super) families: Vec<(Arc<Family>, Standing)>,
+    /// The facts about members, by the members' places, so that each place is searched once.
+    pub(super) places: Vec<Place>,
     /// The model's largest context window at other servers, in tokens. Only set for OpenRouter,
     /// which ignores other facts.
     window_elsewhere: Option<i64>,
+}
+
+/// The facts about the members at one place.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: MemberPath,
+    pub(super) facts: Vec<FactAt>,
+}
+
+/// The position of a fact in [`ModelFacts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FactAt {
+    /// The index of the family.
+    pub(super) family: usize,
+    /// The index of the fact in the family.
+    pub(super) fact: usize,
 }
 
 /// The certainty of a fact for a destination.
@@ -72,17 +90,19 @@ impl ModelFacts {
         let window_elsewhere = (route.server == Server::OpenRouter)
             .then(|| window_elsewhere(families, model.as_ref()?))
             .flatten();
+        let families: Vec<_> = families
+            .iter()
+            .filter(|family| is_named(&family.wires, route.wire.name()))
+            .filter_map(|family| Some((family, Standing::of(family, route)?)))
+            // This filter comes last, because it compares the name with every pattern of the
+            // family.
+            .filter(|(family, _)| has(family, model.as_ref(), route.server))
+            .map(|(family, standing)| (Arc::clone(family), standing))
+            .collect();
         ModelFacts {
             window_elsewhere,
-            families: families
-                .iter()
-                .filter(|family| is_named(&family.wires, route.wire.name()))
-                .filter_map(|family| Some((family, Standing::of(family, route)?)))
-                // This filter comes last, because it compares the name with every pattern of the
-                // family.
-                .filter(|(family, _)| has(family, model.as_ref(), route.server))
-                .map(|(family, standing)| (Arc::clone(family), standing))
-                .collect(),
+            places: Place::all(&families, route.wire),
+            families,
         }
     }
 
@@ -136,6 +156,31 @@ impl ModelFacts {
             .rev()
             .filter(|(_, standing)| *standing == Standing::Certain);
         certain.find_map(|(family, _)| family.price.clone())
+    }
+}
+
+impl Place {
+    /// Returns the places of all facts that apply to a wire format.
+    fn all(families: &[(Arc<Family>, Standing)], wire: WireFormat) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for (family, (known, _)) in families.iter().enumerate() {
+            for (fact, known) in known.facts.iter().enumerate() {
+                if !known.wires.is_empty() && !is_named(&known.wires, wire.name()) {
+                    continue;
+                }
+                for path in &known.at {
+                    let at = FactAt { family, fact };
+                    match places.iter_mut().find(|place| place.path == *path) {
+                        Some(place) => place.facts.push(at),
+                        None => places.push(Place {
+                            path: path.clone(),
+                            facts: vec![at],
+                        }),
+                    }
+                }
+            }
+        }
+        places
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::facts::{FactAt, Standing, is_domain, is_named};
 pub(crate) use super::facts::{ModelFacts, Route};
-use super::facts::{Standing, is_domain, is_named};
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -85,49 +85,52 @@ impl ModelFacts {
     }
 
     fn all_breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
-        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
-        for (family, standing) in &self.families {
-            for fact in &family.facts {
-                fact_breaches(family, *standing, fact, subject, &mut breaches);
+        let mut breaches: Vec<(FactAt, Breach<'f, 'b>)> = Vec::new();
+        for place in &self.places {
+            let values = subject.at(&place.path);
+            if values.is_empty() {
+                continue;
+            }
+            for at in &place.facts {
+                let found = self.breaches_of(*at, &place.path, &values, subject);
+                breaches.extend(found.map(|breach| (*at, breach)));
             }
         }
-        breaches
+        breaches.sort_by_key(|(at, _)| *at);
+        breaches.into_iter().map(|(_, breach)| breach).collect()
     }
-}
 
-/// Returns `true` if a fact applies to a wire format.
-fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
-    fact.wires.is_empty() || is_named(&fact.wires, wire.name())
-}
-
-/// Adds the violations of one fact.
-fn fact_breaches<'f, 'b>(
-    family: &'f Arc<Family>,
-    standing: Standing,
-    fact: &'f Fact,
-    subject: &Subject<'b>,
-    breaches: &mut Vec<Breach<'f, 'b>>,
-) {
-    if !is_of_wire(fact, subject.wire) {
-        return;
-    }
-    for place in &fact.at {
-        let mut wrong = subject.at(place);
-        wrong.retain(|value| !is_met(&fact.demand, value));
-        if wrong.is_empty() || !holds(fact, subject) {
-            continue;
+    /// Returns the values at a place that violate one fact.
+    fn breaches_of<'f, 'b>(
+        &'f self,
+        at: FactAt,
+        place: &'f MemberPath,
+        values: &[&'b Value],
+        subject: &Subject<'b>,
+    ) -> impl Iterator<Item = Breach<'f, 'b>> + use<'f, 'b> {
+        let (family, standing) = &self.families[at.family];
+        let fact = &family.facts[at.fact];
+        let wrong = values.iter().filter(|value| !is_met(&fact.demand, value));
+        let mut wrong: Vec<&'b Value> = wrong.copied().collect();
+        if !wrong.is_empty() && !holds(fact, subject) {
+            wrong.clear();
         }
         let severity = standing.at_most(fact.level);
-        let is_conditional = standing == Standing::Conditional;
-        breaches.extend(wrong.into_iter().map(|value| Breach {
+        let is_conditional = *standing == Standing::Conditional;
+        wrong.into_iter().map(move |value| Breach {
             family,
             is_conditional,
             fact,
             place,
             value,
             severity,
-        }));
+        })
     }
+}
+
+/// Returns `true` if a fact applies to a wire format.
+fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
+    fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
 /// Returns `true` if a demand allows a value or, for `None`, if the member may be present at all.
