@@ -43,6 +43,7 @@ pub(crate) use request::request_url;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
 pub(crate) use server::{Site, is_claude_model, is_openai_model, is_workers_ai_model};
+pub(crate) use spelling::KnownModels;
 #[cfg(feature = "cli")]
 pub(crate) use spelling::known_name as known_model;
 pub use tools::tool_definitions;

@@ -7,8 +7,8 @@ use crate::check::{About, Checks, Problem, Recipient};
 use crate::json::Pointer;
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
-    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat, is_claude_model,
-    is_openai_model, unserved_model,
+    ApiHeaders, ClientApi, KnownModels, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat,
+    is_claude_model, is_openai_model, unserved_model,
 };
 use crate::repo::{Instance, LayerKind};
 
@@ -124,7 +124,11 @@ impl<'a> Judge<'a> {
         let model = in_body
             .or(target.model)
             .filter(|model| *model != MODEL_PLACEHOLDER)?;
-        let verdict = unserved_model(server, model, &self.compiler.repo.families)?;
+        let verdict = unserved_model(
+            server,
+            model,
+            &KnownModels::new(&self.compiler.repo.families),
+        )?;
         let pointer = match in_body {
             Some(_) => Pointer::root().member("model"),
             None => Pointer::root(),

@@ -3,14 +3,12 @@
 //! Gateways and servers for open models serve names that cannot be listed here. A vendor's own API
 //! serves only the vendor's models, by their plain names.
 
-use std::sync::Arc;
-
 use super::retired::Retirement;
 use super::server::is_openai_model;
-use super::spelling::{misplaced, misspelt};
+use super::spelling::{KnownModels, misplaced, misspelt};
 use super::{Server, rules};
 use crate::diag::{Rule, Severity, is_misspelling};
-use crate::repo::{Family, normal_name};
+use crate::repo::normal_name;
 use crate::text::cut;
 
 /// A name that a vendor's own API does not recognise.
@@ -154,14 +152,14 @@ const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 pub(crate) fn unserved(
     server: Server,
     model: &str,
-    families: &[Arc<Family>],
+    models: &KnownModels<'_>,
 ) -> Option<UnservedModel> {
     let lower = model.trim().to_lowercase();
     let is_capitalised =
         server == Server::OpenAi && lower != model.trim() && is_openai_model(&lower);
     Retirement::of(server, &lower)
         .map(UnservedModel::Retired)
-        .or_else(|| misnamed(server, &lower, families))
+        .or_else(|| misnamed(server, &lower, models))
         .or_else(|| is_capitalised.then(|| UnservedModel::Misspelt(lower.clone())))
 }
 
@@ -178,14 +176,14 @@ const SPELT: [Server; 7] = [
 
 /// Returns the mistake in a model name that is given in lower case. Only vendors that reject other
 /// vendors' names are checked, because others may answer such requests with their own model.
-fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<UnservedModel> {
+fn misnamed(server: Server, lower: &str, models: &KnownModels<'_>) -> Option<UnservedModel> {
     if has_own_name(lower) {
         return None;
     }
     if SPELT.contains(&server) {
         let start = lower.rfind('/').map_or(0, |at| at + 1);
         let (account, plain) = lower.split_at(start);
-        let spelt = spelling(server, plain, families);
+        let spelt = spelling(server, plain, models);
         let meant = maker_of(plain).and_then(|maker| meant_account(account, maker));
         if spelt.is_none() && meant.is_none() {
             return None;
@@ -206,15 +204,15 @@ fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<Uns
     };
     if let Some(plain) = plain.filter(|plain| *plain != *lower && !plain.is_empty()) {
         let plain = served_spelling(server, &plain);
-        let spelt = spelling(server, &plain, families);
+        let spelt = spelling(server, &plain, models);
         return Some(UnservedModel::OfGateway(spelt.unwrap_or(plain)));
     }
     let dashed = served_spelling(server, lower);
     if maker.is_some() && dashed != lower {
-        let spelt = spelling(server, &dashed, families);
+        let spelt = spelling(server, &dashed, models);
         return Some(UnservedModel::Dotted(spelt.unwrap_or(dashed)));
     }
-    spelling(server, lower, families).map(UnservedModel::Misspelt)
+    spelling(server, lower, models).map(UnservedModel::Misspelt)
 }
 
 /// Returns a name with the version in the vendor's spelling: Anthropic writes dashes.
@@ -299,9 +297,9 @@ pub(crate) fn maker_of(model: &str) -> Option<Server> {
 }
 
 /// Returns the name that a vendor or a router serves, if a name is probably a misspelling of it.
-fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<String> {
-    misspelt(name, families).or_else(|| {
-        misplaced(name, families)
+fn spelling(server: Server, name: &str, models: &KnownModels<'_>) -> Option<String> {
+    misspelt(name, models).or_else(|| {
+        misplaced(name, models)
             .filter(|spelt| server == Server::OpenRouter || maker_of(spelt) == Some(server))
     })
 }
@@ -324,6 +322,8 @@ fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::repo::LoadOptions;
     use crate::system::Embedded;
@@ -336,7 +336,10 @@ mod tests {
             LoadOptions::default(),
         );
         let families = loaded.repo.families;
-        move |model| misnamed(server, &model.trim().to_lowercase(), &families)
+        move |model| {
+            let models = KnownModels::new(&families);
+            misnamed(server, &model.trim().to_lowercase(), &models)
+        }
     }
 
     #[test]

@@ -1,27 +1,51 @@
 //! Misspelled model names.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-use memchr::memmem;
 
 use crate::diag::is_misspelling;
 use crate::repo::{Family, ModelName, ModelPattern};
 
+/// The model names in families.
+pub(crate) struct KnownModels<'f> {
+    families: &'f [Arc<Family>],
+    /// The words in all patterns, determined on first use.
+    words: OnceCell<BTreeSet<&'f str>>,
+}
+
+impl<'f> KnownModels<'f> {
+    /// Returns the names in a repository's families.
+    pub(crate) fn new(families: &'f [Arc<Family>]) -> KnownModels<'f> {
+        KnownModels {
+            families,
+            words: OnceCell::new(),
+        }
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &'f ModelPattern> + use<'f> {
+        self.families.iter().flat_map(|family| &family.models)
+    }
+
+    fn words(&self) -> &BTreeSet<&'f str> {
+        self.words.get_or_init(|| {
+            self.patterns()
+                .flat_map(|pattern| words(&pattern.text.value))
+                .collect()
+        })
+    }
+}
+
 /// Returns the known name that differs from `name` in the spelling of one word. Other versions of
 /// known models, and new words, do not count as misspellings.
-pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
-    let patterns: Vec<&ModelPattern> = patterns_of(families).collect();
+pub(super) fn misspelt(name: &str, models: &KnownModels<'_>) -> Option<String> {
+    let all = models.words();
     let unknown: Vec<&str> = words(name)
-        .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
+        .filter(|word| !ENDINGS.contains(word) && !all.contains(word))
         .collect();
     let [word] = unknown[..] else {
         return None;
     };
-    let all: BTreeSet<&str> = patterns
-        .iter()
-        .flat_map(|pattern| words(&pattern.text.value))
-        .collect();
     let before = ModelName::new(name);
     let known = all.iter().copied().chain(ENDINGS);
     known
@@ -29,8 +53,8 @@ pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         .map(|known| (known, name.replacen(word, known, 1)))
         .find(|(known, spelt)| {
             let after = ModelName::new(spelt);
-            let mut newly = patterns
-                .iter()
+            let mut newly = models
+                .patterns()
                 .filter(|pattern| pattern.is_match(&after) && !pattern.is_match(&before));
             ENDINGS.contains(known) || newly.next().is_some()
         })
@@ -40,35 +64,32 @@ pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
 /// Returns the known name that consists of the same parts as `name`, but has the version and the
 /// variant in the opposite order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`).
 /// Returns `None` for a name that already matches a pattern with a version.
-pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
+pub(super) fn misplaced(name: &str, models: &KnownModels<'_>) -> Option<String> {
     let arranged: Vec<Arranged> = [in_other_order(name), with_first_dash(name)]
         .into_iter()
         .flatten()
         .collect();
-    if arranged.is_empty() || is_known_version(&ModelName::new(name), families, "") {
+    if arranged.is_empty() || is_known_version(&ModelName::new(name), models, "") {
         return None;
     }
     let known = arranged
         .into_iter()
-        .find(|it| is_known_version(&ModelName::new(&it.name), families, &it.word));
+        .find(|it| is_known_version(&ModelName::new(&it.name), models, &it.word));
     known.map(|it| it.name)
 }
 
 /// Returns `true` if a name matches a pattern that contains a version and a word.
-fn is_known_version(name: &ModelName, families: &[Arc<Family>], word: &str) -> bool {
-    patterns_of(families).any(|pattern| {
+fn is_known_version(name: &ModelName, models: &KnownModels<'_>, word: &str) -> bool {
+    models.patterns().any(|pattern| {
         pattern.is_match(name) && has_version(pattern) && pattern.text.value.contains(word)
     })
-}
-
-fn patterns_of(families: &[Arc<Family>]) -> impl Iterator<Item = &ModelPattern> {
-    families.iter().flat_map(|family| &family.models)
 }
 
 /// Returns the known name that a misspelled name probably stands for.
 #[cfg(feature = "cli")]
 pub(crate) fn known_name(name: &str, families: &[Arc<Family>]) -> Option<String> {
-    misspelt(name, families).or_else(|| misplaced(name, families))
+    let models = KnownModels::new(families);
+    misspelt(name, &models).or_else(|| misplaced(name, &models))
 }
 
 /// A model name whose parts were rearranged.
@@ -132,15 +153,6 @@ fn has_version(pattern: &ModelPattern) -> bool {
 
 /// The maximum length, in bytes, of one part of a version. Dates and months (`2512`) are longer.
 const LONGEST_VERSION: usize = 3;
-
-fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
-    // The search is prepared once, because there are more than a thousand patterns.
-    let finder = memmem::Finder::new(word);
-    patterns.iter().any(|pattern| {
-        let text = &*pattern.text.value;
-        finder.find(text.as_bytes()).is_some() && words(text).any(|known| known == word)
-    })
-}
 
 /// Words that may follow a model name, and that most patterns of families do not contain.
 const ENDINGS: [&str; 6] = [

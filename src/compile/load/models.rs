@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use crate::compile::compiler::is_agent;
 use crate::diag::Diagnostic;
 use crate::profile::Profile;
-use crate::provider::{MODEL_PLACEHOLDER, Server, UnservedModel, UrlParts, rules, unserved_model};
+use crate::provider::{
+    KnownModels, MODEL_PLACEHOLDER, Server, UnservedModel, UrlParts, rules, unserved_model,
+};
 use crate::repo::{Instance, Repo};
 use crate::resolve::Hierarchy;
 use crate::source::Span;
@@ -22,6 +24,7 @@ struct Inherited<'p> {
 
 /// Returns a finding for each model that an agent's instance and endpoint cannot serve.
 pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+    let models = KnownModels::new(&repo.families);
     let mut findings = Vec::new();
     let mut seen: HashSet<(Span, Span, Span)> = HashSet::new();
     let mut verdicts: HashMap<(Server, &str), Option<UnservedModel>> = HashMap::new();
@@ -53,7 +56,7 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
             let verdict = server.and_then(|server| {
                 let verdict = verdicts
                     .entry((server, model.value))
-                    .or_insert_with(|| unserved_model(server, model.value, &repo.families));
+                    .or_insert_with(|| unserved_model(server, model.value, &models));
                 Some((server, verdict.as_ref()?))
             });
             let finding = doubled(&model, &endpoint).or_else(|| {
