@@ -305,10 +305,12 @@ impl Pattern {
         self.has_spaces && !plain.text[found.range.clone()].contains(' ')
     }
 
-    /// Returns `true` if underscores stand for the spaces in the sentence, as in the type name
-    /// `invalid_request_error`.
+    /// Returns `true` if the sentence occurs as one word in lower case, or with underscores for
+    /// spaces, as in the type names `invalidrequesterror` and `invalid_request_error`.
     fn is_identifier(&self, plain: &Plain, found: &Found) -> bool {
-        self.is_name(plain, found) && plain.text[found.range.clone()].contains('_')
+        let text = &plain.text[found.range.clone()];
+        let is_lower = text.bytes().all(|byte| byte.is_ascii_lowercase());
+        self.is_name(plain, found) && (is_lower || text.contains('_'))
     }
 
     /// Returns `true` if a few words follow a path with several steps, as in

@@ -166,6 +166,10 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// An error of Google's SDK for Go: `Error 400, Message: …, Status: INVALID_ARGUMENT, Details: []`.
+static GO_ERROR: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"Error [45]\d\d, Message: (.+?), Status: [A-Z_]*, Details:"));
+
 /// The parameter that an answer specifies in addition to its message. OpenAI's library for .NET
 /// writes it on its own line.
 static PARAM: LazyLock<Regex> = LazyLock::new(|| {
@@ -271,7 +275,9 @@ pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
 /// Returns the messages in an answer that is not JSON, each on one line, including those inside
 /// other messages.
 fn members(text: &str) -> Vec<String> {
-    let (mut messages, mut from) = (Vec::new(), 0);
+    let of_go = GO_ERROR.captures_iter(text);
+    let mut messages: Vec<String> = of_go.map(|found| found[1].to_owned()).collect();
+    let mut from = 0;
     while let Some(found) = MEMBER.captures_at(text, from)
         && let Some(message) = found.get(1).or(found.get(2))
     {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::schemas::answer_format;
+use super::value::is_type;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::provider::{Server, Site, WireFormat};
@@ -11,7 +13,8 @@ body_rule! {
     Error "protocol/prefill", "the last message has the role `assistant`, in a form that the API rejects",
     "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
      model; these rules apply to all models:\n\n\
-     * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
+     * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block; with an \
+     output format, it is rejected\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
      * GitHub Copilot: a report says that a system message cannot be the last (reported as a warning)\n\
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
@@ -25,6 +28,10 @@ body_rule! {
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude does not support prefill with thinking",
+        "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
+            "Claude does not support prefill with an output format",
+        "agentjido/req_llm#642":
+            "Claude: *When using output format, pre-filling the `assistant` response is not supported*",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral requires `prefix` in the last assistant message",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
@@ -118,6 +125,21 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
                 "the text of the last assistant message ends with whitespace",
             )
             .help("trim the end of the text");
+    }
+    // `protocol/model-prefill` already reports models that reject a prefill.
+    let is_in_format =
+        answer_format(subject).is_some() && subject.facts.refuses(Property::Prefill).is_none();
+    if is_in_format
+        && !elements(content)
+            .iter()
+            .any(|block| is_type(block, "tool_use"))
+    {
+        let note = found.at(
+            last,
+            "the last message is the assistant's, which Claude does not continue in an output format",
+        );
+        note.help("end with a user message, or remove the output format");
+        return;
     }
     let is_thinking = subject
         .member("thinking")
