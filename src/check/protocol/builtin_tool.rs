@@ -19,7 +19,7 @@ body_rule! {
      * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred, and it cannot have \
      `cache_control`; a `tool_reference` names a tool that the request declares\n\n\
      OpenAI, Responses:\n\n\
-     * `mcp` needs `server_url`, `connector_id` or `tunnel_id`\n\
+     * `mcp` needs `server_url`, `connector_id` or `tunnel_id` (a warning for unknown servers)\n\
      * `file_search` needs at least one of `vector_store_ids`\n\
      * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\
      * a tool with `defer_loading` needs a `tool_search`\n\n\
@@ -78,7 +78,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 unfound(&tools, found);
             }
             Server::LmStudio => tools.iter().for_each(|tool| lmstudio(tool, found)),
-            Server::Unknown => tools.iter().for_each(|tool| compatible(tool, found)),
+            Server::Unknown => {
+                tools.iter().for_each(|tool| compatible(tool, found));
+                tools
+                    .iter()
+                    .for_each(|tool| without_server(tool, false, found));
+            }
             Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
             _ => {}
         },
@@ -297,18 +302,24 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
     }
 }
 
-fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+/// Reports an MCP server that is not identified; a warning unless the API is known to reject it.
+fn without_server<'b>(tool: &DeclaredTool<'b>, is_sure: bool, found: &mut Found<'b>) {
     let has_server = ["server_url", "connector_id", "tunnel_id"]
         .iter()
         .any(|name| tool.object.get(*name).is_some_and(|value| !value.is_null()));
+    if tool.kind == "mcp" && !has_server {
+        let note = found.at(
+            tool.object,
+            "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",
+        );
+        let note = if is_sure { note } else { note.warning() };
+        note.help("add one of them");
+    }
+}
+
+fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    without_server(tool, true, found);
     match tool.kind {
-        "mcp" if !has_server => {
-            let note = found.at(
-                tool.object,
-                "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",
-            );
-            note.help("add one of them");
-        }
         "file_search"
             if tool
                 .object

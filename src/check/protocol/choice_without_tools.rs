@@ -21,7 +21,8 @@ body_rule! {
      Vertex AI was observed to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that requires a call is reported as a warning, since the model has no tool to call. For unknown servers, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
-     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning). An empty list of \
+     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones; vLLM does the same for OpenAI's in the Responses \
+     API (both reported as warnings). An empty list of \
      `allowed_tools` is a warning too: mistral.rs rejects it.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
@@ -38,6 +39,8 @@ body_rule! {
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *When using `tool_choice`, `tools` must be set*",
         "OpenHands/OpenHands#7078": "xAI: *Tool_choice set but no tools specified*",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/tool_parsers/utils.py":
+            "vLLM: *tools contains no function tool the model can call*",
         "pkg:pypi/sglang@0.5.23": "SGLang: *Tools cannot be empty if tool choice is set to required*",
         "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/anthropic/serving.py":
             "SGLang: *all supplied tools were server-side Anthropic built-ins*",
@@ -167,7 +170,7 @@ fn has_tools(subject: &Subject<'_>) -> bool {
         ToolForm::Declarations => {
             lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
         }
-        ToolForm::Plain if is_elsewhere(subject) => {
+        ToolForm::Plain | ToolForm::Typed if is_elsewhere(subject) => {
             tools(subject).iter().any(DeclaredTool::is_function)
         }
         ToolForm::Plain | ToolForm::Typed | ToolForm::Function => subject
@@ -177,8 +180,8 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     }
 }
 
-/// Returns `true` if a body in Anthropic's format goes to a model other than Claude, whose server
-/// does not have Anthropic's built-in tools.
+/// Returns `true` if a body goes to an unknown server and a model other than Claude. Such a server
+/// does not have the built-in tools of Anthropic and OpenAI.
 fn is_elsewhere(subject: &Subject<'_>) -> bool {
     subject.server == Server::Unknown && subject.model.is_some_and(|model| !is_claude_model(model))
 }

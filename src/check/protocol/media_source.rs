@@ -8,7 +8,7 @@ use super::super::history::{Entry, Kind, Role, text_of};
 use super::media_type::{self, of_data_url};
 use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, UrlParts, WireFormat, is_workers_ai_model};
+use crate::provider::{Server, UrlParts, WireFormat, is_claude_model, is_workers_ai_model};
 use crate::repo::Property;
 
 body_rule! {
@@ -18,7 +18,7 @@ body_rule! {
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
      Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 \
-     is a warning, and so is a string that is no URL at all. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
+     is a warning, and so is a string that is no URL at all, or, for Claude in OpenAI's format, one with another media type than its data. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
      address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -533,6 +533,18 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         return;
     }
     let is_sure = subject.server.is_openai();
+    let real = media_type::media_type(data).filter(|real| is_other(said, real));
+    if let Some(real) = real.filter(|_| subject.model.is_some_and(is_claude_model)) {
+        let said = crate::text::cut(said, 40);
+        found
+            .at(
+                url,
+                format!("the data is `{real}`, but the URL says `{said}`, which Claude rejects"),
+            )
+            .warning()
+            .help(format!("write `{real}`, or send the intended image"));
+        return;
+    }
     if is_unknown_picture(said, data) {
         let note = found.at(url, no_picture(said));
         let note = if is_sure { note } else { note.warning() };

@@ -503,7 +503,10 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .filter(|(name, value)| is_refused(name, value, refused, is_openai))
     {
         let note = found.at(value, format!("strict schemas cannot contain `{name}`"));
-        note.help("state the default in the description instead, or remove `strict`");
+        note.help(match name.as_str() {
+            "oneOf" => "write `anyOf`, or remove `strict`",
+            _ => "state it in the description instead, or remove `strict`",
+        });
     }
     for value in no_schemas(inner) {
         let note = found.at(

@@ -9,7 +9,8 @@ body_rule! {
     "Names that a format never accepts are reported by its schema. This rule covers those on which servers and reports disagree:\n\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
      * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and names \
-     longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning\n\
+     longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning. In \
+     Anthropic's format, it is a warning for models other than Claude, because Z.ai and other relays reject long names\n\
      * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
@@ -23,6 +24,7 @@ body_rule! {
         "pkg:pypi/sglang@0.5.23#sglang/srt/entrypoints/openai/protocol.py":
             "SGLang: `Function.name` is any text",
         "hackers365/xiaozhi-esp32-server-golang#268": "OpenAI: *string does not match pattern*",
+        "hanlulong/stata-mcp#48": "a relay for Anthropic's format: *Tool name too long*",
         "maximhq/bifrost#1979": "Gemini rejected names of more than 64 characters",
         "cline/cline#7339": "Gemini rejected names of more than 64 characters",
         "nanbingxyz/5ire#33": "OpenAI rejected descriptions of more than 1,024 characters",
@@ -40,7 +42,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
         WireFormat::GoogleGenerateContent => long_name,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
-        WireFormat::OpenAiChat if subject.server == Server::Unknown => uncommon_name,
+        WireFormat::OpenAiChat | WireFormat::AnthropicMessages
+            if subject.server == Server::Unknown =>
+        {
+            uncommon_name
+        }
+        WireFormat::AnthropicMessages if subject.server == Server::ZAi => uncommon_name,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
