@@ -20,6 +20,7 @@ body_rule! {
         "QuantumNous/new-api#2975": "Vertex AI rejects `prompt-caching-scope` and `structured-outputs`",
         "Wei-Shaw/sub2api#3358": "Vertex AI rejects `prompt-caching-scope`, `redact-thinking` and others",
         "anthropics/claude-code#11672": "Vertex AI rejects `tool-examples`",
+        "anthropics/claude-agent-sdk-typescript#307": "Vertex AI rejects `effort`",
         "anthropics/claude-code#34802": "Vertex AI rejects `adaptive-thinking`",
     }
 }
@@ -28,7 +29,7 @@ body_rule! {
 const NOT_TO_COUNT: [&str; 2] = ["web-search-2025-03-05", "tool-search-tool-2025-10-19"];
 
 /// The features that Vertex AI was observed to reject, each with the level of the evidence.
-const NOT_AT_VERTEX: [(&str, Severity); 7] = [
+const NOT_AT_VERTEX: [(&str, Severity); 8] = [
     ("prompt-caching-scope-2026-01-05", Severity::Error),
     ("redact-thinking-2026-02-12", Severity::Warning),
     ("structured-outputs-2025-12-15", Severity::Warning),
@@ -36,6 +37,7 @@ const NOT_AT_VERTEX: [(&str, Severity); 7] = [
     ("thinking-token-count-2026-05-13", Severity::Warning),
     ("tool-examples-2025-10-29", Severity::Warning),
     ("adaptive-thinking-2026-01-28", Severity::Warning),
+    ("effort-2025-11-24", Severity::Warning),
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

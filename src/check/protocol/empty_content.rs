@@ -302,7 +302,7 @@ fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &
     }
 }
 
-/// Reports a conversation without any content, for an unknown server.
+/// Reports a conversation whose contents are all empty, for an unknown server.
 fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     let is_said = entries
@@ -311,7 +311,9 @@ fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .any(|part| !matches!(part.kind, Kind::Text(text) if text.trim().is_empty()));
     if subject.server == Server::Unknown
         && !is_said
-        && let Some(last) = entries.last()
+        && let Some(last) = entries
+            .iter()
+            .rfind(|entry| entry.value.get("content").is_some())
     {
         let message = "no message has any content, which some servers reject (mlx-vlm)";
         found

@@ -54,6 +54,8 @@ body_rule! {
         "https://github.com/llamastack/llama-stack/blob/d1b6632946ca1bb953d47ea3317b8f3c30771d88/src/ogx/providers/inline/responses/builtin/responses/openai_responses.py":
             "Llama Stack: *does not yet support 'stream' and 'background' together*",
         "https://www.volcengine.com/docs/82379/1299023": "Volcengine: *caching is not supported for instructions*",
+        "umbraco/Umbraco.AI#137":
+            "Fireworks: *You cannot specify response format and function call at the same time*",
         "langchain-ai/langchain#23629": "Groq: *response_format does not support streaming*",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
             "vLLM: *Streaming is not currently supported with beam search*",
@@ -270,6 +272,10 @@ combinations! {
     refused CHAT at [Moonshot]: ("reasoning_effort", Is) with ("thinking", Is);
         "`thinking` and `reasoning_effort` cannot be combined";
         "keep one of them";
+
+    warned CHAT at [Fireworks]: ("response_format.type", Says(&["json_object", "json_schema"])) with ("tools", Holds);
+        "a report says that Fireworks does not accept tools together with a response format";
+        "leave out one of them";
 
     warned CHAT at [Fireworks]: ("reasoning_effort", Is) with ("thinking", Is);
         "Fireworks rejects `thinking` together with `reasoning_effort` (source: a gateway's code)";

@@ -26,6 +26,8 @@ body_rule! {
             "OpenAI: *Invalid 'messages[2].tool_calls': array too long*, above 128",
         "github/copilot-cli#669": "GitHub Copilot: the same error",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
+        "anomalyco/opencode#20500": "xAI: *the maximum is 200*",
+        "farion1231/cc-switch#6795": "xAI: *the maximum is 350*, later",
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
         "google-gemini/gemini-cli#25440": "Gemini: the same error",
@@ -62,6 +64,14 @@ static BOUNDS: &[Bound] = &[
         member: "tools",
         most: 128,
         surely: usize::MAX,
+        what: "tools",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::XAi],
+        member: "tools",
+        most: 200,
+        surely: 350,
         what: "tools",
     },
     Bound {
