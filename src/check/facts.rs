@@ -163,13 +163,11 @@ impl Place {
     /// Returns the places of all facts that apply to a wire format.
     fn all(families: &[(Arc<Family>, Standing)], wire: WireFormat) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for (family, (known, _)) in families.iter().enumerate() {
-            for (fact, known) in known.facts.iter().enumerate() {
-                if !known.wires.is_empty() && !is_named(&known.wires, wire.name()) {
-                    continue;
-                }
-                for path in &known.at {
-                    let at = FactAt { family, fact };
+        for (family, (of_family, _)) in families.iter().enumerate() {
+            for (fact, known) in of_family.facts.iter().enumerate() {
+                let at = FactAt { family, fact };
+                let is_of_wire = known.wires.is_empty() || is_named(&known.wires, wire.name());
+                for path in known.at.iter().filter(|_| is_of_wire) {
                     match places.iter_mut().find(|place| place.path == *path) {
                         Some(place) => place.facts.push(at),
                         None => places.push(Place {
@@ -233,14 +231,10 @@ impl Standing {
         {
             return None;
         }
-        let mut asked = family
-            .without_beta
-            .iter()
-            .map(|beta| route.headers.has_beta(&beta.value));
-        match asked.clone().any(|asked| asked.is_none()) {
-            true => Some(Standing::Conditional),
-            false if asked.any(|asked| asked == Some(true)) => None,
-            false => Some(of_version),
+        match has_any_beta(family, route.headers) {
+            None => Some(Standing::Conditional),
+            Some(true) => None,
+            Some(false) => Some(of_version),
         }
     }
 
@@ -252,6 +246,16 @@ impl Standing {
             Severity::Warning
         }
     }
+}
+
+/// Returns `true` if a request asks for one of the beta features that make a family's facts invalid;
+/// `None` if its features are unknown.
+fn has_any_beta(family: &Family, headers: &ApiHeaders) -> Option<bool> {
+    let mut is_asked = false;
+    for beta in &family.without_beta {
+        is_asked |= headers.has_beta(&beta.value)?;
+    }
+    Some(is_asked)
 }
 
 /// Returns the largest context window that a model has at any server, in tokens. Windows that depend

@@ -111,13 +111,13 @@ impl ModelFacts {
         let (family, standing) = &self.families[at.family];
         let fact = &family.facts[at.fact];
         let wrong = values.iter().filter(|value| !is_met(&fact.demand, value));
-        let mut wrong: Vec<&'b Value> = wrong.copied().collect();
-        if !wrong.is_empty() && !holds(fact, subject) {
-            wrong.clear();
-        }
+        let wrong: Vec<&'b Value> = wrong.copied().collect();
+        // The conditions are checked last, because most values are right.
+        let is_breached = !wrong.is_empty() && holds(fact, subject);
         let severity = standing.at_most(fact.level);
         let is_conditional = *standing == Standing::Conditional;
-        wrong.into_iter().map(move |value| Breach {
+        let breached = wrong.into_iter().filter(move |_| is_breached);
+        breached.map(move |value| Breach {
             family,
             is_conditional,
             fact,

@@ -109,7 +109,7 @@ impl ApiHeaders {
     }
 
     /// Reads headers by name and value, ignoring the case of names. If a header occurs twice, the
-    /// last value is used, but lists of beta features are joined. If the headers contain a version,
+    /// last value is used, but lists of beta features are joined. If a log masks a list, nothing is known. If the headers contain a version,
     /// they are considered complete, so without `anthropic-beta` they ask for no beta feature. Logs
     /// that omit headers omit both the version and the beta features.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
@@ -118,6 +118,9 @@ impl ApiHeaders {
             if name.eq_ignore_ascii_case("anthropic-version") && is_date(value.trim()) {
                 read.version = Some(value.trim().to_owned());
             } else if BETAS.iter().any(|beta| name.eq_ignore_ascii_case(beta)) {
+                if is_masked(value) {
+                    return ApiHeaders::default();
+                }
                 let names = value
                     .split(',')
                     .map(str::trim)
@@ -169,6 +172,11 @@ impl ApiHeaders {
         };
         Some(is_asked)
     }
+}
+
+/// Returns `true` if a log replaced the value of a header.
+fn is_masked(value: &str) -> bool {
+    value.contains('*') || value.to_ascii_lowercase().contains("redacted")
 }
 
 /// Returns `true` if a string is a date such as `2023-06-01`, unlike placeholders in logs.

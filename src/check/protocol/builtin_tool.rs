@@ -302,12 +302,18 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
     }
 }
 
+/// The labels of the tools that gpt-oss was trained with, which servers provide without an address.
+const GPT_OSS_LABELS: [&str; 3] = ["code_interpreter", "container", "web_search_preview"];
+
 /// Reports an MCP server that is not identified; a warning unless the API is known to reject it.
 fn without_server<'b>(tool: &DeclaredTool<'b>, is_sure: bool, found: &mut Found<'b>) {
     let has_server = ["server_url", "connector_id", "tunnel_id"]
         .iter()
         .any(|name| tool.object.get(*name).is_some_and(|value| !value.is_null()));
-    if tool.kind == "mcp" && !has_server {
+    // vLLM runs the built-in tools of gpt-oss by these labels.
+    let label = text(tool.object, "server_label").unwrap_or_default();
+    let is_builtin = !is_sure && GPT_OSS_LABELS.contains(&label);
+    if tool.kind == "mcp" && !has_server && !is_builtin {
         let note = found.at(
             tool.object,
             "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",

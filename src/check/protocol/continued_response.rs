@@ -7,13 +7,15 @@ use crate::provider::Server;
 body_rule! {
     Error "protocol/continued-response", "the conversation cannot be continued like this",
     "The Responses API can store conversations itself: `previous_response_id` names the previous response, `conversation` names a \
-     conversation. They cannot be combined. llama.cpp stores no responses and rejects `previous_response_id`.\n\n\
+     conversation, whose ID begins with `conv` at OpenAI. They cannot be combined. llama.cpp stores no responses and rejects `previous_response_id`.\n\n\
      * wrong: `previous_response_id` next to `conversation`\n\
      * right: one of them, or the whole history in `input`",
     of OpenAiResponses;
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
             "`conversation` cannot be used with `previous_response_id`",
+        "https://platform.openai.com/docs/api-reference/conversations":
+            "OpenAI: *Expected an ID that begins with 'conv'*",
         "https://github.com/llamastack/llama-stack/blob/d1b6632946ca1bb953d47ea3317b8f3c30771d88/src/ogx/providers/inline/responses/builtin/responses/openai_responses.py":
             "Llama Stack: *previous_response_id and conversation are both provided*",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-chat.cpp":
@@ -22,6 +24,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.server == Server::OpenAi {
+        other_id(subject, found);
+    }
     let Some(previous) = subject.member("previous_response_id") else {
         return;
     };
@@ -38,5 +43,16 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 "`conversation` and `previous_response_id` cannot be combined",
             )
             .help("keep one of the two");
+    }
+}
+
+/// Reports the ID of a conversation that OpenAI did not make.
+fn other_id<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let conversation = subject.member("conversation");
+    let id = conversation.map(|it| it.get("id").unwrap_or(it));
+    if let Some(id) = id.filter(|id| id.as_str().is_some_and(|id| !id.starts_with("conv"))) {
+        found
+            .at(id, "the ID of a conversation begins with `conv`")
+            .help("write the ID of a stored conversation");
     }
 }

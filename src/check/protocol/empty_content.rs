@@ -27,8 +27,8 @@ body_rule! {
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
      * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a \
-     warning). With tool calls, reports also name: no content at all (SiliconFlow), an empty string (Moonshot), and both, and `null` \
-     (Volcengine)\n\
+     warning). With tool calls, reports also name: no content at all (SiliconFlow), an empty string (Moonshot), and an empty string or \
+     `null` (Volcengine)\n\
      * unknown servers: a warning if no message has any content, which mlx-vlm rejects\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
@@ -259,8 +259,7 @@ impl RefusedContent {
             Server::LmStudio => Some(null("LM Studio")),
             Server::Volcengine => Some(RefusedContent {
                 empty: true,
-                absent: true,
-                help: "send some text, such as the name of the function",
+                help: "send some text",
                 ..null("Volcengine")
             }),
             Server::SiliconFlow => Some(RefusedContent {
@@ -302,6 +301,9 @@ fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &
     }
 }
 
+/// Members in which a message says something apart from its content.
+const ELSEWHERE: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
+
 /// Reports a conversation whose contents are all empty, for an unknown server.
 fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
@@ -309,8 +311,15 @@ fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .iter()
         .flat_map(|entry| &entry.parts)
         .any(|part| !matches!(part.kind, Kind::Text(text) if text.trim().is_empty()));
+    let is_said_elsewhere = subject.member("documents").is_some()
+        || entries.iter().any(|entry| {
+            ELSEWHERE
+                .iter()
+                .any(|name| entry.value.get(*name).is_some())
+        });
     if subject.server == Server::Unknown
         && !is_said
+        && !is_said_elsewhere
         && let Some(last) = entries
             .iter()
             .rfind(|entry| entry.value.get("content").is_some())

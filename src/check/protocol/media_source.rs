@@ -122,7 +122,10 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::OpenAiResponses => responses(subject, found, part),
         WireFormat::GoogleGenerateContent => {
             google(found, part);
-            if subject.server == Server::Google {
+            if subject
+                .headers
+                .is_below("generativelanguage.googleapis.com")
+            {
                 cloud_storage(found, part);
             }
         }

@@ -62,7 +62,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if a message contains calls or results of tools that the server runs.
-fn is_paused(message: &Value) -> bool {
+pub(super) fn is_paused(message: &Value) -> bool {
     elements(message.get("content"))
         .iter()
         .filter_map(|block| block.get("type")?.as_str())

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::model_prefill::is_paused;
 use super::schemas::answer_format;
 use super::value::is_type;
 use super::{Found, Subject, body_rule};
@@ -126,14 +127,13 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
             )
             .help("trim the end of the text");
     }
-    // `protocol/model-prefill` already reports models that reject a prefill.
-    let is_in_format =
-        answer_format(subject).is_some() && subject.facts.refuses(Property::Prefill).is_none();
-    if is_in_format
-        && !elements(content)
+    let format = answer_format(subject).filter(|format| !format.is_null());
+    let goes_on = is_paused(last)
+        || elements(content)
             .iter()
-            .any(|block| is_type(block, "tool_use"))
-    {
+            .any(|block| is_type(block, "tool_use"));
+    // `protocol/model-prefill` already reports models that reject a prefill.
+    if format.is_some() && !goes_on && subject.facts.refuses(Property::Prefill).is_none() {
         let note = found.at(
             last,
             "the last message is the assistant's, which Claude does not continue in an output format",

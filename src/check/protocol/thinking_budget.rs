@@ -11,7 +11,7 @@ body_rule! {
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
      which a header enables, it may be more: with `tools`, this is only a warning, and nothing is reported if the request is known to have \
      the header. It is also a warning at servers of other models, and for Claude behind an unknown server for OpenAI's format, which may \
-     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The minimum of 1,024 is checked by the schema; the ranges of Gemini's \
+     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The minimum of 1,024 tokens is checked by the schema, and by this rule in OpenAI's format; the ranges of Gemini's \
      `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
@@ -51,29 +51,46 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn at_gateway<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_passed_on =
         subject.server == Server::Unknown && subject.model.is_some_and(is_claude_model);
-    let budget = [("thinking", "budget_tokens"), ("reasoning", "max_tokens")]
-        .into_iter()
-        .find_map(|(member, name)| subject.member(member)?.get(name))
-        .filter(|_| is_passed_on);
-    let Some((value, budget)) = budget.and_then(|value| Some((value, value.as_f64()?))) else {
+    let Some(value) = passed_on_budget(subject).filter(|_| is_passed_on) else {
         return;
     };
-    let most = subject
-        .member("max_tokens")
-        .and_then(Value::as_f64)
-        .filter(|most| budget >= *most);
-    let (message, help) = match most {
-        _ if budget < LEAST => (
-            format!("Claude's thinking budget is at least 1,024 tokens, but this is {value}"),
-            "raise the budget, or remove it",
-        ),
-        Some(most) => (
-            format!("the budget is {value}, but must be less than `max_tokens`, which is {most}"),
-            TOO_LARGE,
-        ),
-        None => return,
+    let Some(budget) = value.as_f64().filter(|budget| *budget > 0.0) else {
+        return;
     };
-    found.at(value, message).warning().help(help);
+    let most = ["max_tokens", "max_completion_tokens"]
+        .into_iter()
+        .find_map(|name| subject.member(name)?.as_f64());
+    if budget < LEAST {
+        let message =
+            format!("Claude's thinking budget is at least 1,024 tokens, but this is {value}");
+        let note = found.at(value, message).warning();
+        note.help("raise the budget, or remove it");
+    } else if let Some(most) = most.filter(|most| budget >= *most && !is_interleaved(subject)) {
+        let message = format!(
+            "the budget is {value}, but must be less than the limit of the answer, which is {most}"
+        );
+        found.at(value, message).warning().help(TOO_LARGE);
+    }
+}
+
+/// Returns the thinking budget in a chat request, in the form of Anthropic or of `OpenRouter`, unless
+/// thinking is turned off.
+fn passed_on_budget<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    let thinking = subject
+        .member("thinking")
+        .filter(|thinking| is_type(thinking, "enabled"));
+    let reasoning = subject
+        .member("reasoning")
+        .filter(|reasoning| reasoning.get("enabled") != Some(&Value::Bool(false)));
+    thinking
+        .and_then(|thinking| thinking.get("budget_tokens"))
+        .or_else(|| reasoning?.get("max_tokens"))
+}
+
+/// Returns `true` if the request is known to allow thinking between tool calls.
+fn is_interleaved(subject: &Subject<'_>) -> bool {
+    !elements(subject.member("tools")).is_empty()
+        && subject.headers.has_beta(INTERLEAVED) == Some(true)
 }
 
 const TOO_LARGE: &str = "lower the budget, or raise `max_tokens`: thinking is part of the answer";
@@ -96,7 +113,7 @@ fn at_claude<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let has_tools = !elements(subject.member("tools")).is_empty();
-    if has_tools && subject.headers.has_beta(INTERLEAVED) == Some(true) {
+    if is_interleaved(subject) {
         return;
     }
     let message =

@@ -10,7 +10,7 @@ body_rule! {
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
      * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and names \
      longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning. In \
-     Anthropic's format, it is a warning for models other than Claude, because Z.ai and other relays reject long names\n\
+     Anthropic's format, a name of more than 64 characters is a warning for Z.ai and for unknown servers, unless the model is Claude\n\
      * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
@@ -42,12 +42,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
         WireFormat::GoogleGenerateContent => long_name,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
-        WireFormat::OpenAiChat | WireFormat::AnthropicMessages
-            if subject.server == Server::Unknown =>
+        WireFormat::OpenAiChat if subject.server == Server::Unknown => uncommon_name,
+        WireFormat::AnthropicMessages
+            if matches!(subject.server, Server::Unknown | Server::ZAi) =>
         {
-            uncommon_name
+            relayed_name
         }
-        WireFormat::AnthropicMessages if subject.server == Server::ZAi => uncommon_name,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -101,6 +101,19 @@ fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     found.at_member(tool.object, "name", message).help(format!(
         "use letters, digits, `_` and `-`, at most {OPENAI_NAME}"
     ));
+}
+
+/// Finds a name in Anthropic's format that the API behind a relay may reject.
+fn relayed_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    let length = tool.name.map_or(0, |name| name.chars().count());
+    if length > OPENAI_NAME {
+        let message = format!(
+            "the name has {length} characters; Claude accepts 128, but other models' APIs reject more than {OPENAI_NAME}"
+        );
+        found
+            .at_member(tool.object, "name", message)
+            .help(format!("use at most {OPENAI_NAME} characters"));
+    }
 }
 
 fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {

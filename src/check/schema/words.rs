@@ -38,15 +38,11 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
 }
 
 /// The patterns of the bundled schemas, with advice for values that do not match.
-const ADVICE: [(&str, &str); 14] = [
+const ADVICE: [(&str, &str); 13] = [
     ("^[a-zA-Z0-9_-]+$", "use only letters, digits, `_` and `-`"),
     (
         "^[A-Za-z_][A-Za-z0-9_.:-]*$",
         "begin with a letter or `_`, then use only letters, digits, `_`, `.`, `:` and `-`",
-    ),
-    (
-        "^conv",
-        "write the id of a stored conversation, which begins with `conv_`",
     ),
     (
         "^https?://",
