@@ -31,6 +31,7 @@ pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_con
 pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
+pub(crate) use headers::is_domain;
 pub(crate) use instances::which_instance;
 pub use instances::{check_instances, origins};
 pub(crate) use model_names::{UnservedModel, maker_of, unserved as unserved_model};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::diag::Severity;
-use crate::provider::{ApiHeaders, Server, Site, WireFormat};
-use crate::repo::{Family, MemberPath, ModelName, Property};
+use crate::provider::{ApiHeaders, Server, WireFormat};
+use crate::repo::{Fact, Family, MemberPath, ModelName, Property};
 use crate::source::Spanned;
 
 /// The families that a model belongs to, for one wire format and server.
@@ -60,21 +60,16 @@ pub(crate) struct Route<'r> {
 impl Route<'_> {
     /// Returns `true` if a family lists one of the sites in the request's URL, or its domain.
     fn is_site_of(&self, family: &Family) -> bool {
-        let sites = self.headers.sites.iter();
-        let mut operators = sites.filter(|site| **site != Site::PrivateAddress);
-        operators.any(|site| is_named(&family.servers, site.name()))
-            || family
-                .servers
-                .iter()
-                .any(|name| is_domain(&name.value) && self.headers.is_below(&name.value))
+        let mut names = family.servers.iter();
+        names.any(|name| self.headers.is_named(&name.value))
     }
 
     /// Returns `true` if a family lists private addresses, and an unknown server has one. Its
     /// settings are unknown, too.
     fn is_private_of(&self, family: &Family) -> bool {
+        let mut names = family.servers.iter();
         self.server == Server::Unknown
-            && self.headers.is_at(Site::PrivateAddress)
-            && is_named(&family.servers, Site::PrivateAddress.name())
+            && names.any(|name| self.headers.is_named_privately(&name.value))
     }
 }
 
@@ -166,8 +161,7 @@ impl Place {
         for (family, (of_family, _)) in families.iter().enumerate() {
             for (fact, known) in of_family.facts.iter().enumerate() {
                 let at = FactAt { family, fact };
-                let is_of_wire = known.wires.is_empty() || is_named(&known.wires, wire.name());
-                for path in known.at.iter().filter(|_| is_of_wire) {
+                for path in known.at.iter().filter(|_| is_of_wire(known, wire)) {
                     match places.iter_mut().find(|place| place.path == *path) {
                         Some(place) => place.facts.push(at),
                         None => places.push(Place {
@@ -248,8 +242,8 @@ impl Standing {
     }
 }
 
-/// Returns `true` if a request asks for one of the beta features that make a family's facts invalid;
-/// `None` if its features are unknown.
+/// Returns `true` if a request asks for one of the beta features that make a family's facts
+/// invalid; `None` if its features are unknown.
 fn has_any_beta(family: &Family, headers: &ApiHeaders) -> Option<bool> {
     let mut is_asked = false;
     for beta in &family.without_beta {
@@ -282,15 +276,11 @@ fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     })
 }
 
-/// Returns `true` if the name of a server is the domain of its hosts, such as `ollama.com`.
-pub(super) fn is_domain(name: &str) -> bool {
-    name.contains('.')
-        && !name.split('.').any(str::is_empty)
-        && name
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+/// Returns `true` if a fact applies to a wire format.
+pub(super) fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
+    fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
-pub(super) fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {
+fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {
     names.iter().any(|known| &*known.value == name)
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::facts::{FactAt, Standing, is_domain, is_named};
+use super::facts::{FactAt, Standing, is_of_wire};
 pub(crate) use super::facts::{ModelFacts, Route};
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::provider::{Server, Site, WireFormat};
+use crate::provider::{ApiHeaders, Server, WireFormat, is_domain};
 use crate::repo::{Condition, Demand, Fact, Family, MemberPath, Repo, State, rules};
 use crate::source::Spanned;
 
@@ -128,11 +128,6 @@ impl ModelFacts {
     }
 }
 
-/// Returns `true` if a fact applies to a wire format.
-fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
-    fact.wires.is_empty() || is_named(&fact.wires, wire.name())
-}
-
 /// Returns `true` if a demand allows a value or, for `None`, if the member may be present at all.
 fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     match (demand, value) {
@@ -200,7 +195,7 @@ pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
         .into_iter()
         .filter(|server| *server != Server::Unknown)
         .map(Server::name)
-        .chain(Site::names());
+        .chain(ApiHeaders::names_of_addresses());
     let servers: Vec<&str> = servers.collect();
     for family in &repo.families {
         let of_facts = family.facts.iter().flat_map(|fact| &fact.wires);
@@ -226,14 +221,19 @@ fn unknown(key: &str, what: &str, name: &Spanned<Arc<str>>, known: &[&str]) -> O
         name.value
     );
     let help = did_you_mean(&name.value, known.iter().copied());
-    let help = help.unwrap_or_else(|| format!("write one of: {}", known.join(", ")));
+    let help = help.unwrap_or_else(|| match key {
+        "servers" => format!(
+            "write a domain in lower case, or one of: {}",
+            known.join(", ")
+        ),
+        _ => format!("write one of: {}", known.join(", ")),
+    });
     Some(Diagnostic::new(&rules::INVALID_VALUE, name.span, message).help(help))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::ApiHeaders;
     use crate::repo::Property;
     use crate::repo::{LoadOptions, load};
     use crate::world::MemoryWorld;
@@ -336,6 +336,10 @@ mod tests {
             None
         );
         assert_eq!(severity("p", unknown, "https://llm.example.com/v1"), None);
+        let docker = "http://localhost:12434/engines/v1/chat/completions";
+        assert_eq!(severity("p", unknown, docker), None);
+        // Only the path is known.
+        assert_eq!(severity("p", unknown, "chat/completions"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::server::{Site, is_below};
-use super::url::UrlParts;
+use super::url::{UrlParts, is_private};
 
 /// The version and the beta features that a request asks for, if known from its headers and its
 /// URL.
@@ -24,6 +24,9 @@ pub struct ApiHeaders {
     pub(crate) host: Option<String>,
 }
 
+/// The name by which families refer to unknown servers in a private network.
+const PRIVATE_ADDRESS: &str = "private address";
+
 /// The headers that list beta features.
 const BETAS: [&str; 2] = ["anthropic-beta", "openai-beta"];
 
@@ -41,8 +44,9 @@ impl ApiHeaders {
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
-        let host = UrlParts::of(url).host();
-        self.host = (!host.is_empty()).then(|| host.to_ascii_lowercase());
+        // A path alone may look like a host.
+        let host = UrlParts::of(url).host().to_ascii_lowercase();
+        self.host = (url.contains("://") && !host.is_empty()).then_some(host);
         let is_azure_openai =
             self.is_at(Site::Azure) && UrlParts::of(url).path().starts_with("/openai/");
         let version = url
@@ -82,9 +86,25 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns the site names that families use, in addition to server names.
+    /// Returns the names that families use for addresses, in addition to server names.
     pub fn names_of_addresses() -> impl Iterator<Item = &'static str> {
-        Site::names()
+        Site::names().chain([PRIVATE_ADDRESS])
+    }
+
+    /// Returns `true` if a family's `servers` entry names one of the sites that the URL belongs to,
+    /// or the domain of its host.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.sites.iter().any(|site| site.name() == name) || is_domain(name) && self.is_below(name)
+    }
+
+    /// Returns `true` if a family's `servers` entry names private addresses, and the host has one.
+    pub(crate) fn is_named_privately(&self, name: &str) -> bool {
+        name == PRIVATE_ADDRESS && self.is_private()
+    }
+
+    /// Returns `true` if the host is in a private network and no known site.
+    pub(crate) fn is_private(&self) -> bool {
+        self.sites.is_empty() && self.host.as_deref().is_some_and(is_private)
     }
 
     /// Returns `true` if the request only counts tokens and gets no answer from a model.
@@ -109,18 +129,16 @@ impl ApiHeaders {
     }
 
     /// Reads headers by name and value, ignoring the case of names. If a header occurs twice, the
-    /// last value is used, but lists of beta features are joined. If a log masks a list, nothing is known. If the headers contain a version,
+    /// last value is used, but lists of beta features are joined. If the headers contain a version,
     /// they are considered complete, so without `anthropic-beta` they ask for no beta feature. Logs
-    /// that omit headers omit both the version and the beta features.
+    /// that omit headers omit both the version and the beta features. If a log masks a list, its
+    /// features are unknown.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
         let mut read = ApiHeaders::default();
         for (name, value) in headers {
             if name.eq_ignore_ascii_case("anthropic-version") && is_date(value.trim()) {
                 read.version = Some(value.trim().to_owned());
             } else if BETAS.iter().any(|beta| name.eq_ignore_ascii_case(beta)) {
-                if is_masked(value) {
-                    return ApiHeaders::default();
-                }
                 let names = value
                     .split(',')
                     .map(str::trim)
@@ -133,6 +151,9 @@ impl ApiHeaders {
         if read.version.is_some() {
             read.betas.get_or_insert_default();
         }
+        read.betas = read
+            .betas
+            .filter(|names| !names.iter().any(|name| is_masked(name)));
         read
     }
 
@@ -174,6 +195,15 @@ impl ApiHeaders {
     }
 }
 
+/// Returns `true` if a server's name in a family is the domain of its hosts, such as `ollama.com`.
+pub(crate) fn is_domain(name: &str) -> bool {
+    name.contains('.')
+        && !name.split('.').any(str::is_empty)
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+}
+
 /// Returns `true` if a log replaced the value of a header.
 fn is_masked(value: &str) -> bool {
     value.contains('*') || value.to_ascii_lowercase().contains("redacted")
@@ -204,6 +234,18 @@ mod tests {
         assert_eq!(read.has_beta("skills"), Some(false));
         assert_eq!(read.has_beta("skills-*"), Some(true));
         assert_eq!(read.has_beta("mcp-client-*"), Some(false));
+    }
+
+    #[test]
+    fn a_masked_list_of_betas_is_unknown() {
+        for masked in ["***", "[REDACTED]", "files-api-2025-04-14, ***"] {
+            let read = ApiHeaders::read([
+                ("anthropic-version", "2023-06-01"),
+                ("anthropic-beta", masked),
+            ]);
+            assert_eq!(read.version.as_deref(), Some("2023-06-01"));
+            assert_eq!(read.has_beta("skills-2025-10-02"), None, "{masked}");
+        }
     }
 
     #[test]

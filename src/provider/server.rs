@@ -341,8 +341,6 @@ pub(crate) enum Site {
     DockerModelRunner,
     /// The API behind Gemini CLI and Google's editor extensions.
     CodeAssist,
-    /// A server at a private address, which serves open models with settings of its own.
-    PrivateAddress,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
     /// An endpoint that counts the tokens of the body itself.
@@ -357,7 +355,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
-    const ALL: [Site; 17] = [
+    const ALL: [Site; 16] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -370,7 +368,6 @@ impl Site {
         Site::HuggingFace,
         Site::DockerModelRunner,
         Site::CodeAssist,
-        Site::PrivateAddress,
         Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
@@ -397,7 +394,6 @@ impl Site {
             Site::HuggingFace => "Hugging Face",
             Site::DockerModelRunner => "Docker Model Runner",
             Site::CodeAssist => "Gemini Code Assist",
-            Site::PrivateAddress => "private address",
             Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
@@ -428,11 +424,9 @@ impl Site {
                 "daily-cloudcode-pa.googleapis.com",
                 "daily-cloudcode-pa.sandbox.googleapis.com",
             ],
-            Site::PrivateAddress
-            | Site::GeminiV1
-            | Site::TokenCount
-            | Site::VertexTokenCount
-            | Site::CountedRequest => &[],
+            Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
+                &[]
+            }
         }
     }
 
@@ -466,7 +460,6 @@ impl Site {
             | Site::HuggingFace
             | Site::DockerModelRunner
             | Site::CodeAssist
-            | Site::PrivateAddress
             | Site::GeminiV1
             | Site::TokenCount
             | Site::VertexTokenCount
@@ -499,12 +492,9 @@ impl Site {
             && path.starts_with("/v1/models/"))
         .then_some(Site::GeminiV1);
         let of_docker = is_of_docker(&parts).then_some(Site::DockerModelRunner);
-        let is_private = of_docker.is_none() && !host.is_empty() && parts.is_private();
-        let of_address = is_private.then_some(Site::PrivateAddress);
         of_host
             .into_iter()
             .chain(of_docker)
-            .chain(of_address)
             .chain(of_version)
             .chain(Site::of_count(host, path))
             .collect()
@@ -621,15 +611,7 @@ mod tests {
         let vertex = format!("https://aiplatform.googleapis.com{gemini}");
         assert!(of(&vertex).is_empty());
         assert!(of("https://api.openai.com/v1/responses").is_empty());
-        assert_eq!(
-            of("http://vllm:8000/v1/chat/completions"),
-            [Site::PrivateAddress]
-        );
-        assert_eq!(
-            of("http://[::1]:30000/v1/responses"),
-            [Site::PrivateAddress]
-        );
-        assert!(of("https://llm.example.com/v1/chat/completions").is_empty());
+        assert!(of("http://vllm:8000/v1/chat/completions").is_empty());
         assert_eq!(
             of("http://localhost:12434/engines/llama.cpp/v1/chat/completions"),
             [Site::DockerModelRunner]

@@ -48,33 +48,37 @@ impl<'u> UrlParts<'u> {
         (port != usual).then_some(port)
     }
 
-    /// Returns `true` if the host is in a private network, judged by its IP address or by a name that
-    /// public DNS does not resolve.
+    /// Returns `true` if the host is in a private network.
     pub(crate) fn is_private(&self) -> bool {
-        let host = self.host().to_ascii_lowercase();
-        match host.parse() {
-            Ok(IpAddr::V4(address)) => {
-                address.is_loopback()
-                    || address.is_private()
-                    || address.is_link_local()
-                    || address.is_unspecified()
-            }
-            Ok(IpAddr::V6(address)) => {
-                address.is_loopback()
-                    || address.is_unspecified()
-                    || address.is_unique_local()
-                    || address.is_unicast_link_local()
-            }
-            Err(_) => {
-                !host.is_empty() && !host.contains('.')
-                    || PRIVATE.iter().any(|end| host.ends_with(end))
-            }
-        }
+        is_private(self.host())
     }
 
     /// Returns the path, with its leading `/`.
     pub(crate) fn path(&self) -> &'u str {
         self.path
+    }
+}
+
+/// Returns `true` if a host is in a private network, judged by its IP address or by a name that
+/// public DNS does not resolve.
+pub(super) fn is_private(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
+        Err(_) => {
+            !host.is_empty() && !host.contains('.') || PRIVATE.iter().any(|end| host.ends_with(end))
+        }
     }
 }
 

@@ -166,7 +166,7 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// An error of Google's SDK for Go: `Error 400, Message: …, Status: INVALID_ARGUMENT, Details: []`.
+/// An error of Google's SDK for Go: `Error 400, Message: …, Status: NAME, Details: []`.
 static GO_ERROR: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"Error [45]\d\d, Message: (.+?), Status: [A-Z_]*, Details:"));
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::tools::{Choice, DeclaredTool, Which, choice, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, Site, ToolForm, WireFormat, is_claude_model};
+use crate::provider::{Server, ToolForm, WireFormat, is_claude_model};
 use crate::repo::Property;
 
 body_rule! {
@@ -174,7 +174,7 @@ fn has_tools(subject: &Subject<'_>) -> bool {
             tools(subject).iter().any(DeclaredTool::is_function)
         }
         // A gateway may pass the request on to a server with such tools.
-        ToolForm::Typed if is_elsewhere(subject) && subject.headers.is_at(Site::PrivateAddress) => {
+        ToolForm::Typed if is_elsewhere(subject) && subject.headers.is_private() => {
             let declared = tools(subject);
             declared
                 .iter()

@@ -7,7 +7,8 @@ use crate::provider::Server;
 body_rule! {
     Error "protocol/continued-response", "the conversation cannot be continued like this",
     "The Responses API can store conversations itself: `previous_response_id` names the previous response, `conversation` names a \
-     conversation, whose ID begins with `conv` at OpenAI. They cannot be combined. llama.cpp stores no responses and rejects `previous_response_id`.\n\n\
+     conversation, whose ID begins with `conv` at OpenAI. They cannot be combined. llama.cpp stores no responses and rejects \
+     `previous_response_id`.\n\n\
      * wrong: `previous_response_id` next to `conversation`\n\
      * right: one of them, or the whole history in `input`",
     of OpenAiResponses;

@@ -231,73 +231,83 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The content of messages that a server was reported to reject.
+/// A content without text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    /// `null`, in any message.
+    Null,
+    /// An empty string next to calls.
+    Empty,
+    /// No content next to calls.
+    Absent,
+}
+
+impl Blank {
+    fn of(message: &Value) -> Option<Blank> {
+        let has_calls = !elements(message.get("tool_calls")).is_empty();
+        match message.get("content") {
+            Some(Value::Null) => Some(Blank::Null),
+            Some(Value::String(text)) if has_calls && text.is_empty() => Some(Blank::Empty),
+            None if has_calls => Some(Blank::Absent),
+            _ => None,
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Blank::Null => "a message whose content is null",
+            Blank::Empty => "tool calls with an empty content",
+            Blank::Absent => "tool calls without content",
+        }
+    }
+}
+
+/// The blank contents that a server was reported to reject.
 struct RefusedContent {
     server: &'static str,
-    /// `null`, in any message.
-    null: bool,
-    /// An empty string next to calls.
-    empty: bool,
-    /// No content next to calls.
-    absent: bool,
+    blanks: &'static [Blank],
     help: &'static str,
 }
 
 impl RefusedContent {
     fn of(subject: &Subject<'_>) -> Option<RefusedContent> {
-        let null = |server| RefusedContent {
-            server,
-            null: true,
-            empty: false,
-            absent: false,
-            help: "send an empty string",
-        };
         if subject.model.is_some_and(is_workers_ai_model) {
-            return Some(null("Workers AI"));
+            return Some(RefusedContent {
+                server: "Workers AI",
+                blanks: &[Blank::Null],
+                help: "send an empty string",
+            });
         }
-        match subject.server {
-            Server::LmStudio => Some(null("LM Studio")),
-            Server::Volcengine => Some(RefusedContent {
-                empty: true,
-                help: "send some text",
-                ..null("Volcengine")
-            }),
-            Server::SiliconFlow => Some(RefusedContent {
-                null: false,
-                absent: true,
-                ..null("SiliconFlow")
-            }),
-            Server::Moonshot => Some(RefusedContent {
-                null: false,
-                empty: true,
-                help: "omit `content`",
-                ..null("Moonshot")
-            }),
-            _ => None,
-        }
+        let (blanks, help): (&[Blank], _) = match subject.server {
+            Server::LmStudio => (&[Blank::Null], "send an empty string"),
+            Server::SiliconFlow => (&[Blank::Absent], "send an empty string"),
+            Server::Volcengine => (&[Blank::Null, Blank::Empty], "send some text"),
+            Server::Moonshot => (&[Blank::Empty], "omit `content`"),
+            _ => return None,
+        };
+        Some(RefusedContent {
+            server: subject.server.name(),
+            blanks,
+            help,
+        })
     }
 }
 
 /// Reports messages whose content a server may reject.
 fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
-        let has_calls = !elements(entry.value.get("tool_calls")).is_empty();
-        let what = match entry.value.get("content") {
-            Some(Value::Null) if refused.null => "a message whose content is null",
-            Some(Value::String(text)) if refused.empty && has_calls && text.is_empty() => {
-                "tool calls with an empty content"
-            }
-            None if refused.absent && has_calls => "tool calls without content",
-            _ => continue,
-        };
-        let message = format!(
-            "according to user reports, {} rejects {what}",
-            refused.server
-        );
-        found
-            .at_member(entry.value, "content", message)
-            .warning()
-            .help(refused.help);
+        let blank = Blank::of(entry.value).filter(|blank| refused.blanks.contains(blank));
+        if let Some(blank) = blank {
+            let (server, what) = (refused.server, blank.told());
+            found
+                .at_member(
+                    entry.value,
+                    "content",
+                    format!("according to user reports, {server} rejects {what}"),
+                )
+                .warning()
+                .help(refused.help);
+        }
     }
 }
 

@@ -17,9 +17,10 @@ body_rule! {
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
-     Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. A `data:` URL that is not in Base64 \
-     is a warning, and so is a string that is no URL at all, or, for Claude in OpenAI's format, one with another media type than its data. According to user reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an \
-     address in a private network, such as `http://localhost:3000/a.png`.\n\n\
+     Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a \
+     file. These URLs are warnings: a `data:` URL that is not in Base64, or whose media type differs from its data (for Claude in \
+     OpenAI's format), and audio or video that is not a URL at all. According to user reports, DeepSeek requires tool results to be a \
+     string (a warning). No provider can fetch from an address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\

@@ -34,7 +34,8 @@ body_rule! {
      are strict. One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
-     Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` or a `required` that is no list, in the schema of the answer, is a warning.\n\n\
+     Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` or a `required` that is no list, in the \
+     schema of the answer, is a warning.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {

@@ -11,8 +11,8 @@ body_rule! {
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
      which a header enables, it may be more: with `tools`, this is only a warning, and nothing is reported if the request is known to have \
      the header. It is also a warning at servers of other models, and for Claude behind an unknown server for OpenAI's format, which may \
-     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The minimum of 1,024 tokens is checked by the schema, and by this rule in OpenAI's format; the ranges of Gemini's \
-     `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
+     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The schema checks the minimum of 1,024 tokens, and this \
+     rule checks it in OpenAI's format; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
     of AnthropicMessages, OpenAiChat;
@@ -30,20 +30,15 @@ body_rule! {
 /// The beta feature for thinking between tool calls. It also allows a larger budget.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
+const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 /// The minimum budget of Claude, in tokens.
 const LEAST: f64 = 1024.0;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    match subject.wire {
-        WireFormat::OpenAiChat => at_gateway(subject, found),
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiResponses
-        | WireFormat::GoogleGenerateContent
-        | WireFormat::MistralChat
-        | WireFormat::MistralFim
-        | WireFormat::OllamaChat
-        | WireFormat::OllamaGenerate
-        | WireFormat::LlamaCppInfill => at_claude(subject, found),
+    if CHAT.contains(&subject.wire) {
+        at_gateway(subject, found);
+    } else {
+        at_claude(subject, found);
     }
 }
 
@@ -73,8 +68,8 @@ fn at_gateway<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the thinking budget in a chat request, in the form of Anthropic or of `OpenRouter`, unless
-/// thinking is turned off.
+/// Returns the thinking budget in a chat request, in the form of Anthropic or of `OpenRouter`,
+/// unless thinking is turned off.
 fn passed_on_budget<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     let thinking = subject
         .member("thinking")

@@ -6,7 +6,8 @@ use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 use crate::text::thousands;
 
 impl Family {
-    /// Returns a phrase with the beta features that make the facts invalid; `None` if there are none.
+    /// Returns a phrase with the beta features that make the facts invalid; `None` if there are
+    /// none.
     pub fn without_betas(&self) -> Option<String> {
         let names: Vec<String> = self
             .without_beta
