@@ -6,7 +6,8 @@
 //! a correct body. Each file is a test. `tests/bodies/open.txt` lists wrong bodies that are not
 //! reported yet, with reasons.
 //!
-//! `provider`, `model`, `headers` and `url` define the destination; a `url` alone is enough.
+//! `provider`, `model`, `headers`, `url` and `server` (software that anyone can run) define the
+//! destination; a `url` or a `server` alone is enough.
 //! `source` contains addresses that `reqc::diag::citations` finds; the rank of a body is the best
 //! rank of its addresses. In a right body, `near` names the rules that it almost breaks. `repeat`
 //! repeats strings of the body, given by their pointer: `{"/messages/0/content": 9000}`.
@@ -25,7 +26,7 @@ use reqc::check::Problem;
 use reqc::compile::{Judge, LintTarget, all_rules, rule};
 use reqc::diag::{Rank, Severity, citations};
 use reqc::lint::find;
-use reqc::provider::{ApiHeaders, Server, WireFormat};
+use reqc::provider::{ApiHeaders, NamedServer, Server, WireFormat};
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
@@ -179,6 +180,9 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
 
 /// Returns the common name of the server that a case goes to.
 fn host(case: &Value, wire: WireFormat) -> &'static str {
+    if let Ok(Some(named)) = named_server(case) {
+        return named.name();
+    }
     if let Some(url) = case.get("url").and_then(Value::as_str) {
         let host = url.split('/').nth(2).unwrap_or_default();
         return Server::by_host(host).map_or("compatible servers", Server::name);
@@ -195,6 +199,17 @@ fn host(case: &Value, wire: WireFormat) -> &'static str {
             WireFormat::LlamaCppInfill => Server::LlamaCpp.name(),
         },
     }
+}
+
+/// Returns the server that a case names.
+fn named_server(case: &Value) -> Result<Option<NamedServer>, Failed> {
+    let Some(name) = case.get("server").and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let named = NamedServer::from_name(name);
+    named
+        .map(Some)
+        .ok_or_else(|| format!("there is no server `{name}`").into())
 }
 
 /// Checks `docs/rules-by-format.md`, which lists, for each rule and format, the servers in
@@ -413,6 +428,7 @@ fn read(file: &Path) -> Result<Value, Failed> {
 }
 
 fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<Problem>, Failed> {
+    let server_by_name = named_server(case)?;
     if let Some(url) = case.get("url") {
         let request = json!({"url": url, "headers": case.get("headers"), "body": body(case)?});
         let found = find(request, None).bodies.pop().ok_or("no body")?;
@@ -421,6 +437,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
             server: endpoint.likely_server(),
             model: endpoint.model.as_deref(),
             headers: Some(found.headers),
+            named: server_by_name,
             ..LintTarget::default()
         };
         let linted = compiler.lint(&found.value, Some(wire), &target)?;
@@ -450,6 +467,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     let target = LintTarget {
         instance,
         server,
+        named: server_by_name,
         model,
         headers,
     };

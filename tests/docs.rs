@@ -387,7 +387,7 @@ enum Place {
 }
 
 /// The blocks of `docs/*.md` that begin with `$ reqc …`, in the order of the pages.
-const SHOWN: [(&str, &str, Place); 26] = [
+const SHOWN: [(&str, &str, Place); 28] = [
     (
         "append-only.md",
         "check --context next-turn-other-language",
@@ -465,6 +465,16 @@ const SHOWN: [(&str, &str, Place); 26] = [
         "lint.md",
         "lint batch.jsonl --format short",
         Place::Folder(batch),
+    ),
+    (
+        "lint.md",
+        "lint body.json --format short",
+        Place::Folder(no_tools),
+    ),
+    (
+        "lint.md",
+        "lint body.json --format short --server vllm",
+        Place::Folder(no_tools),
     ),
     (
         "lint.md",
@@ -592,6 +602,13 @@ fn gaps(root: &Path) {
         "{\n  \"length\": \"{% if ctx.history | length > 100 %}long{% else %}short{% endif %}\",\n  \
          \"command\": \"{% if (ctx.history | last).content == \"/help\" %}help{% else %}none{% endif %}\"\n}\n",
     );
+}
+
+/// Writes a body with an empty list of tools.
+fn no_tools(folder: &Path) {
+    let body =
+        r#"{"model":"Qwen/Qwen3-8B","messages":[{"role":"user","content":"hi"}],"tools":[]}"#;
+    write(folder, "body.json", body);
 }
 
 /// Writes the body of `docs/lint.md`, whose result has no call.

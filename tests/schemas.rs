@@ -20,7 +20,7 @@ use reqc::compile::all_rules;
 use reqc::context::{self, Origins};
 use reqc::conversation::{ContentKind, ItemKind};
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
-use reqc::provider::{ApiHeaders, ClientApi, Server, WireFormat, check_instances};
+use reqc::provider::{ApiHeaders, ClientApi, NamedServer, Server, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, BUDGET_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS,
     INSTANCE_KEYS, LayerKind, LoadOptions, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS,
@@ -274,6 +274,10 @@ fn the_schemas_have_the_choices_of_the_code() {
     assert_eq!(
         choices(&provider, "/properties/client_api/enum"),
         sorted(ClientApi::ALL.map(ClientApi::name))
+    );
+    assert_eq!(
+        choices(&provider, "/properties/server/enum"),
+        sorted(NamedServer::names())
     );
     let kinds = ItemKind::ALL.iter().map(|kind| kind.name());
     assert_eq!(

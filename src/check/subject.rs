@@ -9,7 +9,7 @@ use super::facts::ModelFacts;
 use super::history::{History, member_of};
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat, maker_of};
+use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, Software, WireFormat, maker_of};
 use crate::repo::MemberPath;
 
 /// A request body, and the known facts about its destination.
@@ -63,7 +63,7 @@ impl Destination<'_> {
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {
             Server::OpenRouter => true,
-            Server::Unknown => !self.headers.sites.iter().any(|site| site.runs_models()),
+            Server::Unknown => !self.headers.runs_models(),
             _ => false,
         };
         let model = self.model.filter(|_| is_gateway)?;
@@ -137,6 +137,21 @@ impl<'b> Subject<'b> {
             return Some(Severity::Error);
         }
         (self.passed_on_to == Some(server)).then_some(Severity::Warning)
+    }
+
+    /// Returns the level for violating the rules of software that anyone can run: an error if a user
+    /// named it, a warning if it may run at an unknown server, and otherwise `None`.
+    pub(crate) fn level_with(&self, software: Software) -> Option<Severity> {
+        if self.headers.software == Some(software) {
+            return Some(Severity::Error);
+        }
+        let is_possible = self.server == Server::Unknown && self.headers.software.is_none();
+        is_possible.then_some(Severity::Warning)
+    }
+
+    /// Returns `true` if software may run at an unknown server: it is named, or nothing is.
+    pub(crate) fn may_run(&self, software: Software) -> bool {
+        self.server == Server::Unknown && self.level_with(software).is_some()
     }
 
     /// Returns a member of the body; `null` counts as absent.

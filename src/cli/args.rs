@@ -550,7 +550,7 @@ pub(super) struct Lint {
     pub(super) files: Vec<PathBuf>,
     /// Analyse each conversation in the files: where the cache was lost, what that cost, and why
     /// requests fail
-    #[arg(long, conflicts_with = "provider")]
+    #[arg(long, conflicts_with_all = ["provider", "server"])]
     pub(super) session: bool,
     /// The wire format of all bodies, for example openai-chat; by default detected from URLs and
     /// shapes
@@ -559,6 +559,10 @@ pub(super) struct Lint {
     /// The provider instance that the bodies are for, from the repository or bundled
     #[arg(long, value_name = "INSTANCE", value_parser = filled)]
     pub(super) provider: Option<String>,
+    /// The server that answers, if its URL does not reveal it: an operator or software, for example
+    /// vLLM
+    #[arg(long, value_name = "NAME", value_parser = filled)]
+    pub(super) server: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

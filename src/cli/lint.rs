@@ -11,7 +11,7 @@ use super::{Failure, Outcome, Status, Terminal, report_from};
 use crate::compile::LintTarget;
 use crate::compile::lint::Linting;
 use crate::diag::{Diagnostic, did_you_mean, listed};
-use crate::provider::{ClientApi, WireFormat, which_instance};
+use crate::provider::{ClientApi, NamedServer, WireFormat, which_instance, which_server};
 use crate::repo::{Instance, folders};
 use crate::system;
 use crate::traffic::Traffic;
@@ -31,6 +31,7 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
         return session(options, &opened, wire, lint, terminal);
     }
     let target = LintTarget {
+        named: lint.server.as_deref().map(server_named).transpose()?,
         instance,
         model: options.model.as_deref(),
         ..LintTarget::default()
@@ -139,6 +140,12 @@ fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Fa
         let spelt = did_you_mean(name, instances.keys().map(AsRef::as_ref));
         let help = spelt.unwrap_or_else(|| which_instance(name, instances));
         Failure::new(format!("there is no provider instance `{name}`")).help(help)
+    })
+}
+
+fn server_named(name: &str) -> Result<NamedServer, Failure> {
+    NamedServer::from_name_in_any_case(name).ok_or_else(|| {
+        Failure::new(format!("there is no known server `{name}`")).help(which_server(name))
     })
 }
 

@@ -13,7 +13,7 @@ use crate::compile::{LintTarget, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::lint::{Unrecognised, find, recognise};
-use crate::provider::{ApiHeaders, Server, UrlParts, WireFormat};
+use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges, objects,
 };
@@ -189,8 +189,8 @@ impl Judge<'_> {
         }
         let at_server = explained
             .iter()
-            .flat_map(|it| &it.provider.hosts)
-            .filter_map(|host| self.judged(body, None, target_at(host)))
+            .flat_map(|it| targets_of(it.provider))
+            .filter_map(|target| self.judged(body, None, target))
             .find(|report| has_meant(report, explained));
         Some(narrowed(at_server.unwrap_or(report), explained))
     }
@@ -262,6 +262,17 @@ fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
     let is_chat = wires.contains(&WireFormat::OpenAiChat);
     (is_chat && server.is_some_and(|server| server != Server::Ollama))
         .then_some(WireFormat::OpenAiChat)
+}
+
+/// Returns the destinations that a provider's error message implies: its hosts, or its software.
+fn targets_of(provider: &Provider) -> Vec<LintTarget<'static>> {
+    let at_hosts = provider.hosts.iter().map(String::as_str).map(target_at);
+    let named = NamedServer::from_name(&provider.name).filter(|_| provider.hosts.is_empty());
+    let at_software = named.map(|named| LintTarget {
+        named: Some(named),
+        ..LintTarget::default()
+    });
+    at_hosts.chain(at_software).collect()
 }
 
 /// Returns the destination that a host implies. It may be followed by a path.

@@ -7,8 +7,8 @@ use crate::check::{About, Checks, Problem, Recipient};
 use crate::json::Pointer;
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
-    ApiHeaders, ClientApi, KnownModels, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat,
-    is_claude_model, is_openai_model, unserved_model,
+    ApiHeaders, ClientApi, KnownModels, MODEL_PLACEHOLDER, NamedServer, Server, Site, UrlParts,
+    WireFormat, is_claude_model, is_openai_model, unserved_model,
 };
 use crate::repo::{Instance, LayerKind};
 
@@ -19,6 +19,8 @@ pub struct LintTarget<'t> {
     pub instance: Option<&'t Instance>,
     /// The server, if there is no instance.
     pub server: Option<Server>,
+    /// The server that the user names; it takes precedence over URLs and over the instance.
+    pub named: Option<NamedServer>,
     /// The model, unless the body specifies a model.
     pub model: Option<&'t str>,
     /// The headers of the request. If they are unknown, the instance's headers apply, if there is
@@ -35,6 +37,11 @@ impl LintTarget<'_> {
         })
     }
 
+    /// Returns the server, if it is named or given.
+    pub(super) fn given_server(&self) -> Option<Server> {
+        self.named.and_then(NamedServer::server).or(self.server)
+    }
+
     /// Returns a body's model under the name that its vendor uses. GitHub Models puts the vendor
     /// before the names of OpenAI's models, but applies OpenAI's rules to them.
     fn model_of<'b>(&'b self, body: &'b Value) -> Option<&'b str> {
@@ -49,7 +56,7 @@ impl LintTarget<'_> {
 
     /// Returns the server, if it is given, or if the instance's host implies it.
     fn known_server(&self) -> Option<Server> {
-        self.server.or_else(|| {
+        self.given_server().or_else(|| {
             let url = &self.instance?.url.value;
             Server::by_host(UrlParts::of(url).host())
         })
@@ -159,6 +166,10 @@ impl<'a> Judge<'a> {
             .and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
         let headers = target.all_headers().unwrap_or_default();
+        let headers = match target.named {
+            Some(named) => headers.to(named),
+            None => headers,
+        };
         let headers = match wire.facts().clouds.contains(&server) {
             true => headers.with_betas_of(body),
             false => headers,
@@ -228,7 +239,7 @@ fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server 
         Server::by_version_in_body(version).filter(|server| wire.facts().clouds.contains(server))
     };
     target
-        .server
+        .given_server()
         .or_else(|| {
             target
                 .instance

@@ -2,6 +2,7 @@
 
 use super::capability::Capability;
 use super::headers::ApiHeaders;
+use super::named::NamedServer;
 use super::server::Server;
 use super::wire::WireFormat;
 use crate::repo::Instance;
@@ -207,15 +208,14 @@ impl ClientApi {
         own: impl IntoIterator<Item = (&'h str, &'h str)>,
     ) -> ApiHeaders {
         let usual = self.headers();
-        let url = &instance.url.value;
         if !usual.iter().any(|(name, _)| *name == "anthropic-version") {
-            return ApiHeaders::default().at(url);
+            return ApiHeaders::default().of_instance(instance);
         }
         let of_instance = instance
             .headers
             .iter()
             .map(|(name, value)| (&**name, &**value));
-        ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own)).at(url)
+        ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own)).of_instance(instance)
     }
 
     /// Returns `true` if a profile can ask for the capability.
@@ -236,6 +236,24 @@ impl ClientApi {
             | ClientApi::OllamaNative => false,
         };
         !refuses && wire.can(capability)
+    }
+}
+
+impl ApiHeaders {
+    /// Adds the facts that an instance's URL and the name of its server reveal.
+    fn of_instance(self, instance: &Instance) -> ApiHeaders {
+        let here = self.at(&instance.url.value);
+        match instance.named_server() {
+            Some(named) => here.to(named),
+            None => here,
+        }
+    }
+}
+
+impl Instance {
+    /// Returns the server that the instance names, if it exists.
+    pub(super) fn named_server(&self) -> Option<NamedServer> {
+        NamedServer::from_name(&self.server.as_ref()?.value)
     }
 }
 

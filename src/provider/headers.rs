@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::named::{NamedServer, Software};
 use super::server::{Site, is_below};
 use super::url::{UrlParts, is_private};
 
@@ -22,6 +23,8 @@ pub struct ApiHeaders {
     pub(crate) sites: Vec<Site>,
     /// The host in the URL; `None` if unknown.
     pub(crate) host: Option<String>,
+    /// The software that a user named as the server; `None` if unknown.
+    pub(crate) software: Option<Software>,
 }
 
 /// The name by which families refer to unknown servers in a private network.
@@ -37,6 +40,7 @@ impl ApiHeaders {
         betas: None,
         sites: Vec::new(),
         host: None,
+        software: None,
     };
 
     /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
@@ -57,6 +61,16 @@ impl ApiHeaders {
         self
     }
 
+    /// Adds the server that a user named.
+    #[must_use]
+    pub fn to(mut self, named: NamedServer) -> ApiHeaders {
+        self.software = named.software();
+        if let Some(site) = named.site().filter(|site| !self.is_at(*site)) {
+            self.sites.push(site);
+        }
+        self
+    }
+
     /// Returns these headers and sites, or those from a different source if these are unknown.
     #[must_use]
     pub(crate) fn or(self, others: impl FnOnce() -> Option<ApiHeaders>) -> ApiHeaders {
@@ -66,10 +80,12 @@ impl ApiHeaders {
             false => self.sites.clone(),
         };
         let host = self.host.clone().or_else(|| others.host.clone());
+        let software = self.software.or(others.software);
         let known = if self.is_unknown() { others } else { self };
         ApiHeaders {
             sites,
             host,
+            software,
             ..known
         }
     }
@@ -88,18 +104,30 @@ impl ApiHeaders {
 
     /// Returns the names that families use for addresses, in addition to server names.
     pub fn names_of_addresses() -> impl Iterator<Item = &'static str> {
-        Site::names().chain([PRIVATE_ADDRESS])
+        Site::names()
+            .chain(Software::names())
+            .chain([PRIVATE_ADDRESS])
     }
 
     /// Returns `true` if a family's `servers` entry names one of the sites that the URL belongs to,
-    /// or the domain of its host.
+    /// the server's software, or the domain of its host.
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.sites.iter().any(|site| site.name() == name) || is_domain(name) && self.is_below(name)
+        self.sites.iter().any(|site| site.name() == name)
+            || self.software.is_some_and(|software| software.name == name)
+            || is_domain(name) && self.is_below(name)
     }
 
-    /// Returns `true` if a family's `servers` entry names private addresses, and the host has one.
+    /// Returns `true` if a family's `servers` entry names private addresses, and the host has one,
+    /// or the software is known to run models itself.
     pub(crate) fn is_named_privately(&self, name: &str) -> bool {
-        name == PRIVATE_ADDRESS && self.is_private()
+        name == PRIVATE_ADDRESS
+            && (self.is_private() || self.software.is_some_and(|software| software.runs_models))
+    }
+
+    /// Returns `true` if the server is known to run models itself, unlike a gateway.
+    pub(crate) fn runs_models(&self) -> bool {
+        self.sites.iter().any(|site| site.runs_models())
+            || self.software.is_some_and(|software| software.runs_models)
     }
 
     /// Returns `true` if the host is in a private network and no known site.

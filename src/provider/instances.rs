@@ -2,7 +2,7 @@
 //! can name.
 
 use super::url::UrlParts;
-use super::{ClientApi, Server, is_in_the_clear, maker_of, rules};
+use super::{ClientApi, NamedServer, Server, is_in_the_clear, maker_of, rules};
 use crate::context::Origins;
 use crate::diag::{Diagnostic, did_you_mean, listed, one_of};
 use crate::repo::{Instance, Repo};
@@ -23,6 +23,7 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
                 })
                 .map(plain_http),
         )
+        .chain(repo.instances.values().filter_map(unknown_server))
         .collect()
 }
 
@@ -67,6 +68,23 @@ fn plain_http(instance: &Instance) -> Diagnostic {
         .help("write `https://`, or remove `api_key_ref`")
 }
 
+/// Returns the finding about a `server` that does not exist.
+fn unknown_server(instance: &Instance) -> Option<Diagnostic> {
+    let name = instance.server.as_ref()?;
+    if NamedServer::from_name(&name.value).is_some() {
+        return None;
+    }
+    let message = format!("there is no known server `{}`", name.value);
+    let finding = Diagnostic::new(&rules::UNKNOWN_SERVER, name.span, message);
+    Some(finding.help(which_server(&name.value)))
+}
+
+/// Returns help for a name that no server has.
+pub(crate) fn which_server(name: &str) -> String {
+    did_you_mean(name, NamedServer::names())
+        .unwrap_or_else(|| format!("known servers: {}", listed(NamedServer::names())))
+}
+
 fn unknown_api(instance: &Instance) -> Diagnostic {
     let name = &instance.client_api.value;
     let known = ClientApi::ALL.map(ClientApi::name);
@@ -77,10 +95,13 @@ fn unknown_api(instance: &Instance) -> Diagnostic {
 }
 
 impl Server {
-    /// Returns a provider instance's server, judged by the host of its URL or else by its client
-    /// API.
+    /// Returns a provider instance's server: the named one, or else the one at the host of its URL,
+    /// or else the one that its client API is designed for.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
-        Server::by_host(UrlParts::of(&instance.url.value).host())
+        instance
+            .named_server()
+            .and_then(NamedServer::server)
+            .or_else(|| Server::by_host(UrlParts::of(&instance.url.value).host()))
             .unwrap_or_else(|| Server::by_api(api))
     }
 }

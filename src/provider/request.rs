@@ -171,6 +171,7 @@ mod tests {
             layer: crate::repo::LayerKind::Own,
             client_api: spanned(api.name()),
             url: spanned("https://p.example"),
+            server: None,
             api_key_ref: Some(key),
             description: None,
             headers: headers

@@ -9,6 +9,11 @@ crate::diag::rules! {
     UNKNOWN_API = Error "provider/unknown-client-api", "`client_api` is not a known client API",
         "`client_api` determines the wire format, authentication and capabilities. `docs/profiles.md` lists the known client \
          APIs; a server that speaks Chat Completions is `OpenAI Compatible`.";
+    UNKNOWN_SERVER = Error "provider/unknown-server", "`server` is not a known server",
+        "A URL such as `http://10.0.0.7:8000/v1` does not reveal which server answers. `server` names it, so that its rules apply: the \
+         operator to whom a proxy passes requests on unchanged (`Groq`, `Azure`), or the software (`vLLM`, `LiteLLM`).\n\n\
+         * wrong: `server = \"vllm\"`\n\
+         * right: `server = \"vLLM\"`";
     PLAIN_HTTP = Warning "provider/plain-http", "a key would be sent over plain HTTP",
         "The provider instance has a key, but its URL begins with `http://` and points to another machine, so anyone \
          on the network path can read the key. `reqc send` warns as well.\n\n\

@@ -355,7 +355,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// All sites. Azure comes after the sites whose hosts are subdomains of Azure's hosts.
-    const ALL: [Site; 16] = [
+    pub(super) const ALL: [Site; 16] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,

@@ -26,6 +26,9 @@ pub struct Instance {
     pub client_api: Spanned<Arc<str>>,
     /// The base URL.
     pub url: Spanned<Arc<str>>,
+    /// The name of the server or its software, if the instance specifies it.
+    /// [`provider`](crate::provider) checks the name.
+    pub server: Option<Spanned<Arc<str>>>,
     /// The reference to the key, if the instance needs one.
     pub api_key_ref: Option<Spanned<SecretRef>>,
     /// The description for users.
@@ -154,6 +157,7 @@ pub(super) struct RawInstance {
     extends: Option<Spanned<Arc<str>>>,
     client_api: Option<Spanned<Arc<str>>>,
     url: Option<Spanned<Arc<str>>>,
+    server: Option<Spanned<Arc<str>>>,
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<PlacedHeader>,
@@ -162,13 +166,14 @@ pub(super) struct RawInstance {
 }
 
 /// Every key in a provider instance.
-pub const INSTANCE_KEYS: [&str; 8] = [
+pub const INSTANCE_KEYS: [&str; 9] = [
     "schema_version",
     "name",
     "description",
     "extends",
     "client_api",
     "url",
+    "server",
     "api_key_ref",
     "headers",
 ];
@@ -198,6 +203,7 @@ impl RawInstance {
             reader.string("url"),
             reader.string("description"),
         );
+        let server = reader.string("server");
         let is_usable = raw
             .2
             .as_ref()
@@ -219,6 +225,7 @@ impl RawInstance {
             extends,
             client_api,
             url,
+            server,
             api_key_ref,
             description,
             headers,
@@ -474,6 +481,7 @@ fn resolve_one(
         layer: leaf.layer,
         client_api: client_api?,
         url: url?,
+        server: first(|it| it.server.clone(), &chain),
         api_key_ref: chain
             .iter()
             .find_map(|instance| instance.api_key_ref.clone()),

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::{Server, WireFormat};
+use crate::diag::Severity;
+use crate::provider::{Server, VLLM, WireFormat};
 
 body_rule! {
     Error "protocol/builtin-tool", "a built-in tool lacks a required field, or has one that is not allowed",
@@ -79,7 +80,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
             Server::LmStudio => tools.iter().for_each(|tool| lmstudio(tool, found)),
             Server::Unknown => {
-                tools.iter().for_each(|tool| compatible(tool, found));
+                if let Some(level) = subject.level_with(VLLM) {
+                    tools.iter().for_each(|tool| vllm(tool, level, found));
+                }
                 tools
                     .iter()
                     .for_each(|tool| without_server(tool, false, found));
@@ -382,7 +385,7 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 /// The kinds of tools used by `OpenAI` clients that vLLM was observed to reject.
 const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
 
-fn compatible<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+fn vllm<'b>(tool: &DeclaredTool<'b>, level: Severity, found: &mut Found<'b>) {
     if NOT_AT_VLLM.contains(&tool.kind) {
         let message = format!(
             "a report says that vLLM does not support tools of the type `{}`",
@@ -390,7 +393,7 @@ fn compatible<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         );
         found
             .at(tool.object, message)
-            .warning()
+            .level(level)
             .help("declare functions instead");
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::schemas::visit;
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
-use crate::provider::Server;
+use crate::provider::{Server, VLLM};
 use crate::text::cut;
 
 mod grammar;
@@ -52,7 +52,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 visit(schema, &mut |inner| check_bounds(inner, found));
             }
         }
-        Server::Unknown => {
+        Server::Unknown if subject.may_run(VLLM) => {
             let outputs = subject.member("structured_outputs");
             let patterns = [
                 outputs.and_then(|outputs| outputs.get("regex")),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Part, Role, elements};
 use crate::diag::Severity;
-use crate::provider::{Server, Site, WireFormat, is_claude_model, is_workers_ai_model};
+use crate::provider::{Server, Site, VLLM, WireFormat, is_claude_model, is_workers_ai_model};
 
 body_rule! {
     Error "protocol/empty-content", "a message or a text block is empty",
@@ -219,14 +219,16 @@ fn empty_result<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Reports an empty list of tools.
 fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let may_be_vllm = subject.server == Server::Unknown && !subject.headers.is_at_operator();
+    let level = subject
+        .level_with(VLLM)
+        .filter(|_| !subject.headers.is_at_operator());
     let tools = subject
         .member("tools")
-        .filter(|tools| may_be_vllm && tools.as_array().is_some_and(Vec::is_empty));
-    if let Some(tools) = tools {
+        .filter(|tools| tools.as_array().is_some_and(Vec::is_empty));
+    if let Some((tools, level)) = tools.zip(level) {
         found
             .at(tools, "vLLM rejects an empty list of `tools`")
-            .warning()
+            .level(level)
             .help("leave it out");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::history::elements;
-use crate::provider::{Server, Site, WireFormat};
+use crate::provider::{Server, Site, VLLM, WireFormat};
 
 body_rule! {
     Error "protocol/limit", "a list or a string is longer than the API accepts",
@@ -164,6 +164,14 @@ static BOUNDS: &[Bound] = &[
     },
 ];
 
+impl Bound {
+    /// Returns `true` if the limit applies to a body. Among unknown servers, only vLLM has limits.
+    fn is_of(&self, subject: &Subject<'_>) -> bool {
+        self.servers.contains(&subject.server)
+            && (subject.server != Server::Unknown || subject.may_run(VLLM))
+    }
+}
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for bound in BOUNDS
         .iter()
@@ -171,7 +179,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         let Some(value) = subject
             .member(bound.member)
-            .filter(|_| bound.servers.contains(&subject.server))
+            .filter(|_| bound.is_of(subject))
         else {
             continue;
         };

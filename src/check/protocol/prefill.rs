@@ -7,7 +7,8 @@ use super::schemas::answer_format;
 use super::value::is_type;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::{Server, Site, WireFormat};
+use crate::diag::Severity;
+use crate::provider::{Server, Site, VLLM, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -72,7 +73,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::DeepSeek => deepseek(subject, last, found),
             Server::LlamaCpp => llamacpp(subject, last, found),
             Server::Snowflake => snowflake(subject, last, found),
-            Server::Unknown => nothing_to_continue(subject, last, found),
+            Server::Unknown => {
+                if let Some(level) = subject.level_with(VLLM) {
+                    nothing_to_continue(subject, last, level, found);
+                }
+            }
             _ => {}
         },
         WireFormat::AnthropicMessages
@@ -86,7 +91,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Reports `continue_final_message` if the last message is not the assistant's.
-fn nothing_to_continue<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+fn nothing_to_continue<'b>(
+    subject: &Subject<'b>,
+    last: &'b Value,
+    level: Severity,
+    found: &mut Found<'b>,
+) {
     let continues = subject.member("continue_final_message");
     if let Some(continues) = continues.filter(|it| is_true(Some(it)) && !is_assistant(last)) {
         found
@@ -94,7 +104,7 @@ fn nothing_to_continue<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut F
                 continues,
                 "the last message is not the assistant's, so there is no answer to continue",
             )
-            .warning()
+            .level(level)
             .help("leave it out, or end with the beginning of the answer in an assistant message");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::provider::{ClientApi, Server};
+use crate::provider::{ClientApi, Server, VLLM};
 
 body_rule! {
     Warning "protocol/sampling", "the sampling settings are rejected by the API",
@@ -40,7 +40,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let several = subject.member("n").filter(|n| n.as_u64() > Some(1));
     // With beam search, `n` is the number of beams.
     let has_beams = subject.member("use_beam_search") == Some(&Value::Bool(true));
-    let is_refused = is_greedy && !has_beams && subject.server == Server::Unknown;
+    let is_refused = is_greedy && !has_beams && subject.may_run(VLLM);
     if let Some(several) = several.filter(|_| is_refused) {
         let message = format!(
             "`n` is {several}, but vLLM requires 1 if `temperature` is 0, because all answers would be the same"
@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let nothing = subject
         .member("top_p")
-        .filter(|top_p| is(top_p, 0.0) && subject.server == Server::Unknown);
+        .filter(|top_p| is(top_p, 0.0) && subject.may_run(VLLM));
     if let Some(nothing) = nothing {
         found
             .at(nothing, "`top_p` is 0, but vLLM requires more than 0")

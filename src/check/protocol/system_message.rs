@@ -2,7 +2,7 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Part, Role};
-use crate::provider::Server;
+use crate::provider::{Server, VLLM};
 use crate::repo::Property;
 
 body_rule! {
@@ -87,7 +87,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 };
                 note.help(HELP);
             }
-            Server::Unknown => {
+            Server::Unknown if subject.may_run(VLLM) => {
                 let message = "vLLM up to version 0.22 and several gateways accept only the roles `user` and `assistant`";
                 let note = found.at_member(entry.value, "role", message);
                 note.warning().help(HELP);

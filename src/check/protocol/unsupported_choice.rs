@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::tools::{Choice, Which, choice, text};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, VLLM, WireFormat};
 
 body_rule! {
     Error "protocol/unsupported-choice", "the server does not accept this tool choice",
@@ -99,8 +99,7 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn is_harmony_of_vllm(subject: &Subject<'_>) -> bool {
     match subject.wire {
         WireFormat::OpenAiResponses => {
-            subject.server == Server::Unknown
-                && subject.model.is_some_and(|model| model.contains("gpt-oss"))
+            subject.may_run(VLLM) && subject.model.is_some_and(|model| model.contains("gpt-oss"))
         }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat

@@ -187,10 +187,14 @@ impl DocumentJudge<'_> {
 
     /// Returns the server for all bodies, if one is given.
     pub(super) fn server(&self) -> Option<Server> {
-        self.target.server.or(self
+        self.target.given_server().or(self
             .target
             .instance
             .and_then(|instance| Some(Server::of(instance, api(instance)?))))
+    }
+
+    fn is_server_known(&self) -> bool {
+        self.target.named.is_some() || self.target.server.is_some()
     }
 
     fn body(&self, body: FoundBody) -> JudgedBody {
@@ -241,7 +245,7 @@ impl DocumentJudge<'_> {
     ) -> Result<Linted, Unrecognised> {
         let judge = Judge::new(self.compiler);
         let guessed = endpoint
-            .filter(|_| self.target.instance.is_none() && self.target.server.is_none())
+            .filter(|_| self.target.instance.is_none() && !self.is_server_known())
             .and_then(|endpoint| judge.guessed_server_at(endpoint));
         let Some(server) = guessed else {
             return judge.lint(body, Some(wire), target);
@@ -291,7 +295,10 @@ impl DocumentJudge<'_> {
             .instance
             .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
         let judge = Judge::new(self.compiler);
-        let instance = named.or_else(|| judge.instance_at(endpoint?, wire));
+        let instance = named.or_else(|| {
+            let endpoint = endpoint.filter(|_| self.target.named.is_none());
+            judge.instance_at(endpoint?, wire)
+        });
         let model = self
             .target
             .model
@@ -300,7 +307,8 @@ impl DocumentJudge<'_> {
         // different program may have sent different headers.
         LintTarget {
             instance,
-            server: self.target.server.or_else(|| {
+            named: self.target.named,
+            server: self.target.given_server().or_else(|| {
                 endpoint
                     .filter(|_| named.is_none())
                     .and_then(|endpoint| endpoint.server)
