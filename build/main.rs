@@ -1,5 +1,5 @@
-//! Generates validators for the bundled wire schemas, and compresses the refusal dictionary, when
-//! the program is built.
+//! Generates validators for the bundled wire schemas, and compresses the bundled files and the
+//! refusal dictionary, when the program is built.
 
 // The library's rule that only `system` accesses the outside does not apply to a build script.
 #![allow(clippy::disallowed_methods)]
@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 const LEVEL: u8 = 6;
 
 fn main() {
-    // `include_dir` does not notice new files, so rebuild when a bundled file is added or removed.
     let others = [
         folders::MODEL_FAMILIES,
         "build",
@@ -34,23 +33,50 @@ fn main() {
     let (project, output) = (variable("CARGO_MANIFEST_DIR"), variable("OUT_DIR"));
     let generated = validators::generate(&project.join("schemas/wire"));
     write(&output.join("validators.rs"), generated.as_bytes());
-    let refusals = joined(&project.join("refusals"));
-    let compressed = miniz_oxide::deflate::compress_to_vec(refusals.as_bytes(), LEVEL);
-    write(&output.join("refusals.deflate"), &compressed);
+    let refusals = files(&project, "refusals").into_iter();
+    let refusals: Vec<String> = refusals.map(|(_, text)| text).collect();
+    write_compressed(&output.join("refusals.deflate"), &refusals.join("\0"));
+    let bundled = folders::ALL
+        .into_iter()
+        .flat_map(|folder| files(&project, folder))
+        .chain([(
+            folders::MODEL_FAMILIES.to_owned(),
+            text(&project.join(folders::MODEL_FAMILIES)),
+        )]);
+    let bundled: Vec<String> = bundled.flat_map(|(path, text)| [path, text]).collect();
+    write_compressed(&output.join("bundled.deflate"), &bundled.join("\0"));
+}
+
+fn write_compressed(path: &Path, text: &str) {
+    write(
+        path,
+        &miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL),
+    );
 }
 
 fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
-/// Returns the text of the TOML files in a folder, sorted by name and separated by zero bytes.
-fn joined(folder: &Path) -> String {
-    let entries = std::fs::read_dir(folder).expect("the folder can be read");
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|it| it == "toml"));
-    paths.sort();
-    let texts = paths
-        .iter()
-        .map(|path| std::fs::read_to_string(path).expect("the file is UTF-8"));
-    texts.collect::<Vec<_>>().join("\0")
+fn text(path: &Path) -> String {
+    let text = std::fs::read_to_string(path);
+    text.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the files below a folder of the project, sorted by path: each file's path, with slashes,
+/// and its text.
+fn files(project: &Path, folder: &str) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(project.join(folder)).expect("the folder can be read");
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    let paths = names.iter().map(|name| format!("{folder}/{name}"));
+    paths
+        .flat_map(|path| match project.join(&path) {
+            inner if inner.is_dir() => files(project, &path),
+            file => vec![(path, text(&file))],
+        })
+        .collect()
 }

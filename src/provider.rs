@@ -33,8 +33,10 @@ pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub(crate) use headers::is_domain;
+pub(crate) use instances::which_instance;
+#[cfg(feature = "cli")]
+pub(crate) use instances::which_server;
 pub use instances::{check_instances, origins};
-pub(crate) use instances::{which_instance, which_server};
 pub(crate) use model_names::{UnservedModel, maker_of, unserved as unserved_model};
 pub use named::NamedServer;
 pub(crate) use named::{Software, VLLM};

@@ -1,27 +1,17 @@
 //! The bundled files, which are embedded in the binary at build time.
 
-use std::path::Path;
+use std::sync::LazyLock;
 
-use include_dir::{Dir, include_dir};
+use crate::world::{Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-use super::relative;
-use crate::repo::folders;
-use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
+/// The path and the text of each file in the folders of [`folders::ALL`](crate::repo::folders::ALL)
+/// and of `model-families.toml`, separated by zero bytes and compressed by the build script.
+static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bundled.deflate"));
 
-/// The embedded folders, the same as [`folders::ALL`](crate::repo::folders::ALL), repeated
-/// here because a macro must read them as literals.
-static FOLDERS: [(&str, Dir<'_>); 6] = [
-    ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
-    ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
-    ("partials", include_dir!("$CARGO_MANIFEST_DIR/partials")),
-    ("providers", include_dir!("$CARGO_MANIFEST_DIR/providers")),
-    ("roles", include_dir!("$CARGO_MANIFEST_DIR/roles")),
-    ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
-];
-
-/// The content of `model-families.toml`, which contains facts about models.
-static MODEL_FAMILIES: &[u8] =
-    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
+static FILES: LazyLock<String> = LazyLock::new(|| {
+    let bytes = miniz_oxide::inflate::decompress_to_vec(COMPRESSED);
+    String::from_utf8(bytes.expect("the build compressed it")).expect("the build read UTF-8")
+});
 
 /// The files that are embedded in the program.
 #[derive(Debug, Clone)]
@@ -33,22 +23,12 @@ impl Embedded {
     /// Returns the files of the bundled layer.
     pub fn bundled() -> Embedded {
         let mut files = MemoryWorld::default();
-        files.insert_static(folders::MODEL_FAMILIES.to_owned(), MODEL_FAMILIES);
-        FOLDERS
-            .iter()
-            .for_each(|(name, folder)| add(&mut files, name, folder));
+        let mut parts = FILES.split('\0');
+        while let (Some(path), Some(text)) = (parts.next(), parts.next()) {
+            files.insert_static(path.to_owned(), text.as_bytes());
+        }
         Embedded { files }
     }
-}
-
-fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
-    for file in folder.files() {
-        files.insert_static(
-            world::join(name, &relative(Path::new(""), file.path())),
-            file.contents(),
-        );
-    }
-    folder.dirs().for_each(|inner| add(files, name, inner));
 }
 
 impl World for Embedded {
@@ -75,19 +55,21 @@ impl World for Embedded {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::repo::folders;
     use crate::system::Disk;
 
     #[test]
     fn the_binary_holds_what_the_folders_hold() {
         let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
-        assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), folders::ALL);
         assert_eq!(
             bundled.read(folders::MODEL_FAMILIES),
             disk.read(folders::MODEL_FAMILIES)
         );
-        for (folder, _) in &FOLDERS {
+        for folder in folders::ALL {
             let found = bundled.walk(folder);
             assert!(!found.entries.is_empty());
             assert_eq!(found, disk.walk(folder));
