@@ -67,7 +67,9 @@ fn piece(value: &Value) -> Part<'_> {
     let kind = match text_of(value, "type").unwrap_or_default() {
         "text" => Kind::Text(text_of(value, "text").unwrap_or_default()),
         "refusal" => Kind::Text(text_of(value, "refusal").unwrap_or_default()),
-        "image_url" | "input_audio" | "file" | "video_url" | "document_url" => Kind::Media,
+        "image_url" | "input_audio" | "audio_url" | "file" | "video_url" | "document_url" => {
+            Kind::Media
+        }
         "thinking" => Kind::Thinking,
         other => Kind::Other(other),
     };

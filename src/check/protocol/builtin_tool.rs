@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::diag::Severity;
 use crate::provider::{Server, VLLM, WireFormat};
 
 body_rule! {
@@ -80,8 +79,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
             Server::LmStudio => tools.iter().for_each(|tool| lmstudio(tool, found)),
             Server::Unknown => {
-                if let Some(level) = subject.level_with(VLLM) {
-                    tools.iter().for_each(|tool| vllm(tool, level, found));
+                if subject.may_run(VLLM) {
+                    tools.iter().for_each(|tool| vllm(tool, found));
                 }
                 tools
                     .iter()
@@ -385,7 +384,7 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 /// The kinds of tools used by `OpenAI` clients that vLLM was observed to reject.
 const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
 
-fn vllm<'b>(tool: &DeclaredTool<'b>, level: Severity, found: &mut Found<'b>) {
+fn vllm<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if NOT_AT_VLLM.contains(&tool.kind) {
         let message = format!(
             "a report says that vLLM does not support tools of the type `{}`",
@@ -393,7 +392,7 @@ fn vllm<'b>(tool: &DeclaredTool<'b>, level: Severity, found: &mut Found<'b>) {
         );
         found
             .at(tool.object, message)
-            .level(level)
+            .warning()
             .help("declare functions instead");
     }
 }

@@ -24,7 +24,7 @@ body_rule! {
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
      * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\
      * right: `\"regex\": \"[a-z]*[0-9][a-z0-9]*\"`",
-    of OpenAiChat, LlamaCppInfill;
+    of OpenAiChat, OpenAiResponses, LlamaCppInfill;
     seen "2026-11" {
         "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp":
             "llama.cpp's parser defines which grammars it accepts",
@@ -162,14 +162,16 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
         if c == '\\' {
-            refers_back |= characters.next().is_some_and(|c| ('1'..='9').contains(&c));
+            refers_back |= characters
+                .next()
+                .is_some_and(|c| matches!(c, '1'..='9' | 'k'));
         } else {
             plain.push(c);
         }
     }
     let message = if let Some(look) = LOOKS.iter().find(|look| plain.contains(**look)) {
         format!("the pattern contains a look-around (`{look}`), which vLLM does not support")
-    } else if refers_back {
+    } else if refers_back || plain.contains("(?P=") {
         "the pattern contains a backreference, which vLLM does not support".to_owned()
     } else if text.contains("\\b") || text.contains("\\B") {
         found
@@ -179,6 +181,22 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
             )
             .warning()
             .help("rewrite the pattern without it, or check the answer afterwards");
+        return;
+    } else if text.contains('\0') {
+        found
+            .at(
+                pattern,
+                "the pattern contains the character U+0000, which vLLM rejects",
+            )
+            .help("leave the character out");
+        return;
+    } else if text.starts_with(['*', '+', '?']) {
+        found
+            .at(
+                pattern,
+                "the pattern begins with a quantifier, which repeats nothing",
+            )
+            .help("write `\\` before it if it is meant as a character");
         return;
     } else if !is_closed(&plain) {
         found

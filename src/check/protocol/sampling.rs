@@ -57,7 +57,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at(nothing, "`top_p` is 0, but vLLM requires more than 0")
             .help("omit `top_p`, or set `temperature` to 0");
     }
-    if subject.server == Server::Unknown {
+    if subject.may_run(VLLM) {
         above_two(subject, found);
     }
     if !is_mistral {
