@@ -19,7 +19,7 @@ body_rule! {
      `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
      limits in tool and response schemas (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
      vLLM compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
-     backreferences.\n\n\
+     backreferences; a pattern must not begin with a quantifier or contain U+0000.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
      * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\
