@@ -10,7 +10,7 @@ use crate::provider::{Server, Site, VLLM, WireFormat};
 body_rule! {
     Error "protocol/limit", "a list or a string is longer than the API accepts",
     "APIs limit the number of tools, the length of identifiers and so on. If two sources disagree about a limit, values between \
-     the two limits are a warning.\n\n\
+     the two limits are a warning. vLLM also rejects the characters `@`, `/`, `\\` and U+0000 in `cache_salt`.\n\n\
      * wrong: 129 tools for OpenAI\n\
      * right: only the tools that this agent needs",
     seen "2026-11" {
@@ -22,6 +22,8 @@ body_rule! {
         "pkg:pypi/openai@3.54": "OpenAI accepts at most 128 characters in `safety_identifier`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM limits `logprob_token_ids` (`MAX_LOGPROB_TOKEN_IDS`) and `bad_words`",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/generate/base/protocol.py":
+            "vLLM: *'cache_salt' must be at most 128 characters and must not contain '@', '/', …*",
         "openai/openai-dotnet#317":
             "OpenAI: *Invalid 'messages[2].tool_calls': array too long*, above 128",
         "github/copilot-cli#669": "GitHub Copilot: the same error",
@@ -205,6 +207,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.help(format!("keep {} or fewer", bound.most));
         }
     }
+    salt(subject, found);
     match subject.wire {
         WireFormat::AnthropicMessages => blank_stops(subject, found),
         WireFormat::GoogleGenerateContent => declarations(subject, found),
@@ -215,6 +218,29 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// Reports a character in `cache_salt` that vLLM rejects.
+fn salt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let salt = subject.member("cache_salt");
+    let refused = salt
+        .and_then(Value::as_str)
+        .and_then(|text| text.chars().find(|c| matches!(c, '@' | '/' | '\\' | '\0')));
+    let Some((salt, refused)) = salt.zip(refused) else {
+        return;
+    };
+    if let Some(level) = subject.level_with(VLLM) {
+        found
+            .at(
+                salt,
+                format!(
+                    "`cache_salt` contains `{}`, which vLLM rejects",
+                    refused.escape_default()
+                ),
+            )
+            .level(level)
+            .help("use letters, digits, `-` and `_`");
     }
 }
 

@@ -652,6 +652,13 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
+/// Returns `true` if a server's image decoder, such as `stb_image`, has no support for `WebP`.
+/// Sources: lmstudio-ai/lmstudio-bug-tracker#1027; for llama.cpp, cline/cline#8977 and
+/// can1357/oh-my-pi#2922.
+fn reads_no_webp(server: Server) -> bool {
+    matches!(server, Server::LmStudio | Server::LlamaCpp)
+}
+
 /// Reports the URL of an image, because local servers do not download images.
 fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     let Some(holder) = part.get("image_url") else {
@@ -667,7 +674,7 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
     );
     let message = if is_web(url) {
         format!("{server} does not fetch images")
-    } else if subject.server == Server::LmStudio && url.starts_with("data:image/webp") {
+    } else if url.starts_with("data:image/webp") && reads_no_webp(subject.server) {
         format!("{server} does not read WebP")
     } else {
         return;

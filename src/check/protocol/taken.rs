@@ -309,10 +309,18 @@ mod tests {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Returns all strings that any fact lists at a location. Advice about the location proposes
-    /// such strings as values.
-    fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
-        let facts = repo.families.iter().flat_map(|family| &family.facts);
+    /// Returns all strings that any fact about a wire format lists at a location. Advice about the
+    /// location proposes such strings as values.
+    fn values(repo: &Repo, place: &Pointer, wire: WireFormat) -> BTreeSet<String> {
+        let is_about = |family: &&Arc<Family>| {
+            let mut wires = family.wires.iter();
+            wires.any(|known| *known.value == *wire.name())
+        };
+        let facts = repo
+            .families
+            .iter()
+            .filter(is_about)
+            .flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
         let listed = about.flat_map(|fact| match &fact.demand {
             Demand::Value { one_of, .. } => one_of.as_slice(),
@@ -354,7 +362,7 @@ mod tests {
     /// Tries each proposal in place of a wrong value. Returns the number of proposals.
     fn advice_holds(bundled: &Bundled, case: &Case<'_>, place: &Pointer) -> usize {
         let at = Pointer::parse(&place.as_str().replace("/*", "/0"));
-        let known = values(&bundled.repo, place);
+        let known = values(&bundled.repo, place, case.wire);
         let mut asked = 0;
         for value in known.iter().map(String::as_str).chain(["nonsense"]) {
             let broken = body(case.fact, place, &case.model, json!(value));
