@@ -109,7 +109,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
     for url in addresses(part) {
-        unreachable(url, is_of_local_network(subject.server), found);
+        unreachable(url, fetches_private_urls(subject), found);
         if url.as_str().is_some_and(is_plain_data) {
             found
                 .at(url, "this `data:` URL is not in Base64")
@@ -157,12 +157,19 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Returns `true` if the server may run in the client's local network.
-fn is_of_local_network(server: Server) -> bool {
-    matches!(
-        server,
+/// Software that rejects media at private addresses, even if it runs in the same network. Sources:
+/// <https://github.com/EricLBuehler/mistral.rs/blob/9e922623f24b32d41f3892b74f0eed18707f4e6c/mistralrs-server-core/src/media_source.rs>,
+/// `pkg:pypi/lmdeploy@0.18.0#lmdeploy/vl/media/connection.py`.
+const FETCHES_ONLY_PUBLIC_URLS: [&str; 3] = ["LMDeploy", "mistral.rs", "vllm-mlx"];
+
+/// Returns `true` if the server may run in the client's local network, and fetch media from it.
+fn fetches_private_urls(subject: &Subject<'_>) -> bool {
+    let is_local = matches!(
+        subject.server,
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown
-    )
+    );
+    let software = subject.headers.software;
+    is_local && !software.is_some_and(|it| FETCHES_ONLY_PUBLIC_URLS.contains(&it.name))
 }
 
 /// The members in parts and blocks that contain a URL, or an object with a URL.

@@ -2,7 +2,7 @@
 
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Software, WireFormat};
 
 body_rule! {
     Warning "protocol/tool-name", "the name or the description of a tool may be rejected",
@@ -42,7 +42,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
         WireFormat::GoogleGenerateContent => long_name,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
-        WireFormat::OpenAiChat if subject.server == Server::Unknown => uncommon_name,
+        WireFormat::OpenAiChat if subject.server == Server::Unknown => {
+            if subject.headers.software.is_some_and(takes_any_name) {
+                return;
+            }
+            uncommon_name
+        }
         WireFormat::AnthropicMessages
             if matches!(subject.server, Server::Unknown | Server::ZAi) =>
         {
@@ -82,6 +87,11 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
+/// Returns `true` if software accepts any name.
+fn takes_any_name(software: Software) -> bool {
+    ["vLLM", "SGLang"].contains(&software.name)
+}
+
 /// Finds a name that OpenAI rejects, for servers that may be a gateway to OpenAI.
 fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let name = tool.name.unwrap_or_default();
@@ -89,7 +99,7 @@ fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     let message = if !is_common {
-        "vLLM and SGLang accept any name; a gateway to OpenAI rejects this one".to_owned()
+        "vLLM and SGLang accept any name; other servers, and gateways to OpenAI, may reject this one".to_owned()
     } else if name.len() > OPENAI_NAME {
         format!(
             "the name has {} characters; a gateway to OpenAI rejects more than {OPENAI_NAME}",
