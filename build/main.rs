@@ -34,7 +34,10 @@ fn main() {
     let generated = validators::generate(&project.join("schemas/wire"));
     write(&output.join("validators.rs"), generated.as_bytes());
     let refusals = files(&project, "refusals").into_iter();
-    let refusals: Vec<String> = refusals.map(|(_, text)| text).collect();
+    let refusals: Vec<String> = refusals
+        .filter(|(path, _)| path.ends_with(".toml"))
+        .map(|(_, text)| text)
+        .collect();
     write_compressed(&output.join("refusals.deflate"), &refusals.join("\0"));
     let bundled = folders::ALL
         .into_iter()
@@ -58,9 +61,16 @@ fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
+/// Returns the text of a file. Zero bytes separate files, so a file cannot contain them.
 fn text(path: &Path) -> String {
     let text = std::fs::read_to_string(path);
-    text.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        !text.contains('\0'),
+        "{}: it contains a zero byte",
+        path.display()
+    );
+    text
 }
 
 /// Returns the files below a folder of the project, sorted by path: each file's path, with slashes,
@@ -71,6 +81,8 @@ fn files(project: &Path, folder: &str) -> Vec<(String, String)> {
         .flatten()
         .map(|entry| entry.file_name().into_string().expect("UTF-8"))
         .collect();
+    // Desktops leave hidden files in folders.
+    names.retain(|name| !name.starts_with('.'));
     names.sort();
     let paths = names.iter().map(|name| format!("{folder}/{name}"));
     paths

@@ -1099,3 +1099,35 @@ fn pipes_that_a_shell_names_are_read() {
     let (code, _, err) = bash("$1 lint /dev/fd/97");
     assert!(code == Some(2) && err.contains("/dev/fd/97"), "{err}");
 }
+
+#[test]
+fn a_named_server_decides_the_rules() {
+    const LAB: &str = "name = \"Lab\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://10.0.0.7:8000/v1\"\nserver = \"vLLM\"\n";
+    let at = |host: &str, options: &[&str]| {
+        let body =
+            json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": []});
+        let request = json!({"url": format!("{host}/v1/chat/completions"), "body": body});
+        let request = request.to_string();
+        let folder = folder(&[
+            ("reqc.toml", ""),
+            ("providers/lab.toml", LAB),
+            ("r.json", &request),
+        ]);
+        let arguments = ["r.json", "--format", "short"];
+        reqc(folder.path(), &[&arguments, options].concat(), "").out
+    };
+    let (lab, other) = ("http://10.0.0.7:8000", "http://10.0.0.8:8000");
+    assert!(at(lab, &[]).contains("error[protocol/empty-content]: vLLM"));
+    assert!(at(other, &[]).contains("warning[protocol/empty-content]: vLLM"));
+    assert!(at(other, &["--server", "VLLM"]).contains("error[protocol/empty-content]: vLLM"));
+    assert!(at(other, &["--server", "SGLang"]).contains("no findings"));
+    assert!(at(lab, &["--server", "SGLang"]).contains("no findings"));
+    // The operator of the URL's host does not apply, either.
+    let nvidia = "https://integrate.api.nvidia.com";
+    assert!(at(nvidia, &["--server", "vLLM"]).contains("error[protocol/empty-content]: vLLM"));
+    // A named operator is like its own URL.
+    for host in ["https://x.openai.azure.com", lab, "http://localhost:8080"] {
+        let named = at(host, &["--server", "Azure"]);
+        assert_eq!(named, at("https://x.openai.azure.com", &[]), "{host}");
+    }
+}

@@ -151,7 +151,7 @@ impl<'b> Subject<'b> {
 
     /// Returns `true` if software may run at an unknown server: it is named, or nothing is.
     pub(crate) fn may_run(&self, software: Software) -> bool {
-        self.server == Server::Unknown && self.level_with(software).is_some()
+        self.level_with(software).is_some()
     }
 
     /// Returns a member of the body; `null` counts as absent.

@@ -561,7 +561,7 @@ pub(super) struct Lint {
     pub(super) provider: Option<String>,
     /// The server that answers, if its URL does not reveal it: an operator or software, for example
     /// vLLM
-    #[arg(long, value_name = "NAME", value_parser = filled)]
+    #[arg(long, value_name = "NAME", value_parser = filled, conflicts_with = "provider")]
     pub(super) server: Option<String>,
 }
 

@@ -179,25 +179,32 @@ impl Judge<'_> {
         exchange: &Exchange,
         explained: &[Explanation],
     ) -> Option<Report> {
-        if let Some(url) = &exchange.url {
-            let report = self.judged(body, Some(url), LintTarget::default())?;
+        let url = exchange.url.as_ref();
+        let report = self.judged(body, url, LintTarget::default())?;
+        let is_host_known =
+            url.is_some_and(|url| Server::by_host(UrlParts::of(url).host()).is_some());
+        if is_host_known || has_meant(&report, explained) {
             return Some(narrowed(report, explained));
         }
-        let report = self.judged(body, None, LintTarget::default())?;
-        if has_meant(&report, explained) {
-            return Some(narrowed(report, explained));
-        }
-        let at_server = explained
+        let at_servers: Vec<Report> = explained
             .iter()
-            .flat_map(|it| targets_of(it.provider))
-            .filter_map(|target| self.judged(body, None, target))
-            .find(|report| has_meant(report, explained));
-        Some(narrowed(at_server.unwrap_or(report), explained))
+            .flat_map(|it| targets_of(it.provider, url.is_some()))
+            .filter_map(|target| self.judged(body, url, target))
+            .collect();
+        let (meant, others): (Vec<Report>, Vec<Report>) = at_servers
+            .into_iter()
+            .partition(|report| has_meant(report, explained));
+        // The dictionary names one rule, but another one may find the cause.
+        let with_errors = others.into_iter().find(has_errors);
+        let chosen = meant.into_iter().next().or(with_errors);
+        Some(narrowed(chosen.unwrap_or(report), explained))
     }
 
     /// Checks a body as `reqc lint` does.
     fn judged(&self, body: &Body, url: Option<&String>, target: LintTarget<'_>) -> Option<Report> {
-        let wire = self.wire.or_else(|| likely_wire(&body.text, target.server));
+        let wire = self
+            .wire
+            .or_else(|| likely_wire(&body.text, target.given_server()));
         let target = LintTarget {
             model: self.options.model.as_deref(),
             ..target
@@ -264,9 +271,11 @@ fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
         .then_some(WireFormat::OpenAiChat)
 }
 
-/// Returns the destinations that a provider's error message implies: its hosts, or its software.
-fn targets_of(provider: &Provider) -> Vec<LintTarget<'static>> {
-    let at_hosts = provider.hosts.iter().map(String::as_str).map(target_at);
+/// Returns the destinations that a provider's error message implies: its hosts, unless the URL is
+/// known, or its software.
+fn targets_of(provider: &Provider, is_url_known: bool) -> Vec<LintTarget<'static>> {
+    let hosts = provider.hosts.iter().filter(|_| !is_url_known);
+    let at_hosts = hosts.map(String::as_str).map(target_at);
     let named = NamedServer::from_name(&provider.name).filter(|_| provider.hosts.is_empty());
     let at_software = named.map(|named| LintTarget {
         named: Some(named),
@@ -329,6 +338,11 @@ fn has_meant(report: &Report, explained: &[Explanation]) -> bool {
         .findings
         .iter()
         .any(|finding| is_meant(finding.rule.code, explained))
+}
+
+fn has_errors(report: &Report) -> bool {
+    let mut findings = report.findings.iter();
+    findings.any(|finding| finding.severity == Severity::Error)
 }
 
 fn is_meant(code: &str, explained: &[Explanation]) -> bool {

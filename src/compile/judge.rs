@@ -38,7 +38,7 @@ impl LintTarget<'_> {
     }
 
     /// Returns the server, if it is named or given.
-    pub(super) fn given_server(&self) -> Option<Server> {
+    pub(crate) fn given_server(&self) -> Option<Server> {
         self.named.and_then(NamedServer::server).or(self.server)
     }
 
@@ -56,10 +56,8 @@ impl LintTarget<'_> {
 
     /// Returns the server, if it is given, or if the instance's host implies it.
     fn known_server(&self) -> Option<Server> {
-        self.given_server().or_else(|| {
-            let url = &self.instance?.url.value;
-            Server::by_host(UrlParts::of(url).host())
-        })
+        self.given_server()
+            .or_else(|| self.instance.and_then(Server::named_or_by_host))
     }
 
     /// Returns the instance's wire formats, or all wire formats if there is no instance.

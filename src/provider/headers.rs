@@ -61,13 +61,12 @@ impl ApiHeaders {
         self
     }
 
-    /// Adds the server that a user named.
+    /// Adds the server that a user named, in place of the operator of the host.
     #[must_use]
     pub fn to(mut self, named: NamedServer) -> ApiHeaders {
         self.software = named.software();
-        if let Some(site) = named.site().filter(|site| !self.is_at(*site)) {
-            self.sites.push(site);
-        }
+        self.sites.retain(|site| !site.is_operator());
+        self.sites.extend(named.site());
         self
     }
 

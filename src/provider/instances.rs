@@ -81,8 +81,10 @@ fn unknown_server(instance: &Instance) -> Option<Diagnostic> {
 
 /// Returns help for a name that no server has.
 pub(crate) fn which_server(name: &str) -> String {
-    did_you_mean(name, NamedServer::names())
-        .unwrap_or_else(|| format!("known servers: {}", listed(NamedServer::names())))
+    did_you_mean(name, NamedServer::names()).unwrap_or_else(|| {
+        let names: Vec<&str> = NamedServer::names().collect();
+        format!("known servers: {}", names.join(", "))
+    })
 }
 
 fn unknown_api(instance: &Instance) -> Diagnostic {
@@ -98,11 +100,13 @@ impl Server {
     /// Returns a provider instance's server: the named one, or else the one at the host of its URL,
     /// or else the one that its client API is designed for.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
-        instance
-            .named_server()
-            .and_then(NamedServer::server)
-            .or_else(|| Server::by_host(UrlParts::of(&instance.url.value).host()))
-            .unwrap_or_else(|| Server::by_api(api))
+        Server::named_or_by_host(instance).unwrap_or_else(|| Server::by_api(api))
+    }
+
+    /// Returns the server that a provider instance names, or else the one at the host of its URL.
+    pub(crate) fn named_or_by_host(instance: &Instance) -> Option<Server> {
+        let named = instance.named_server().and_then(NamedServer::server);
+        named.or_else(|| Server::by_host(UrlParts::of(&instance.url.value).host()))
     }
 }
 

@@ -40,7 +40,7 @@ const fn gateway(name: &'static str) -> Software {
 pub(crate) const VLLM: Software = engine("vLLM");
 
 /// All known software.
-const SOFTWARE: [Software; 23] = [
+const SOFTWARE: [Software; 24] = [
     VLLM,
     engine("SGLang"),
     engine("LMDeploy"),
@@ -64,6 +64,7 @@ const SOFTWARE: [Software; 23] = [
     gateway("LiteLLM"),
     gateway("Envoy AI Gateway"),
     gateway("New API"),
+    gateway("One Hub"),
 ];
 
 impl Software {
@@ -79,10 +80,11 @@ impl NamedServer {
             .into_iter()
             .filter(|server| *server != Server::Unknown);
         let sites = Site::ALL.into_iter().filter(|site| site.is_operator());
-        servers
-            .map(Named::Server)
+        SOFTWARE
+            .into_iter()
+            .map(Named::Software)
+            .chain(servers.map(Named::Server))
             .chain(sites.map(Named::Site))
-            .chain(SOFTWARE.map(Named::Software))
             .map(NamedServer)
     }
 

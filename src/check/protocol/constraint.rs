@@ -19,7 +19,7 @@ body_rule! {
      `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
      limits in tool and response schemas (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
      vLLM compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
-     backreferences; a pattern must not begin with a quantifier or contain U+0000.\n\n\
+     backreferences; a quantifier must repeat something, and U+0000 is rejected.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
      * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\
@@ -156,22 +156,33 @@ const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
 fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
     let Some(text) = pattern.as_str() else { return };
-    // Escapes are removed, so that an escaped bracket does not begin a group.
+    // Escapes are removed, so that an escaped bracket does not begin a group. `outside` is the part
+    // that is not in a class.
     let mut refers_back = false;
     let mut plain = String::with_capacity(text.len());
+    let mut outside = String::with_capacity(text.len());
+    let mut is_in_class = false;
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
         if c == '\\' {
-            refers_back |= characters
-                .next()
-                .is_some_and(|c| matches!(c, '1'..='9' | 'k'));
-        } else {
-            plain.push(c);
+            let escaped = characters.next();
+            refers_back |= !is_in_class && escaped.is_some_and(|c| matches!(c, '1'..='9' | 'k'));
+            // It stands for the character, which a quantifier may follow.
+            outside.push('\\');
+            continue;
         }
+        plain.push(c);
+        match (is_in_class, c) {
+            (false, '[') => is_in_class = true,
+            (true, ']') => is_in_class = false,
+            (true, _) => continue,
+            (false, _) => {}
+        }
+        outside.push(c);
     }
     let message = if let Some(look) = LOOKS.iter().find(|look| plain.contains(**look)) {
         format!("the pattern contains a look-around (`{look}`), which vLLM does not support")
-    } else if refers_back || plain.contains("(?P=") {
+    } else if refers_back || outside.contains("(?P=") {
         "the pattern contains a backreference, which vLLM does not support".to_owned()
     } else if text.contains("\\b") || text.contains("\\B") {
         found
@@ -190,12 +201,9 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
             )
             .help("leave the character out");
         return;
-    } else if text.starts_with(['*', '+', '?']) {
+    } else if repeats_nothing(&outside) {
         found
-            .at(
-                pattern,
-                "the pattern begins with a quantifier, which repeats nothing",
-            )
+            .at(pattern, "a quantifier of the pattern repeats nothing")
             .help("write `\\` before it if it is meant as a character");
         return;
     } else if !is_closed(&plain) {
@@ -209,6 +217,17 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
     found
         .at(pattern, message)
         .help("rewrite the pattern without it, or check the answer afterwards");
+}
+
+/// Returns `true` if a quantifier is at the beginning of a pattern, a group or an alternative.
+/// `outside` is the pattern without escaped characters and without the content of classes.
+fn repeats_nothing(outside: &str) -> bool {
+    let follows = |start: &str| {
+        ["*", "+"]
+            .iter()
+            .any(|it| outside.contains(&format!("{start}{it}")))
+    };
+    outside.starts_with(['*', '+', '?']) || outside.contains("|?") || follows("|") || follows("(")
 }
 
 /// Returns `true` if all brackets of a pattern are closed. `plain` is the pattern without escaped

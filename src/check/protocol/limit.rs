@@ -167,7 +167,7 @@ static BOUNDS: &[Bound] = &[
 ];
 
 impl Bound {
-    /// Returns `true` if the limit applies to a body. Among unknown servers, only vLLM has limits.
+    /// Returns `true` if the limit applies to a body. The limits for unknown servers are vLLM's.
     fn is_of(&self, subject: &Subject<'_>) -> bool {
         self.servers.contains(&subject.server)
             && (subject.server != Server::Unknown || subject.may_run(VLLM))

@@ -394,6 +394,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
         Server::LmStudio | Server::Ollama if kind == "image_url" => {
             local_image(subject, found, part);
         }
+        Server::LlamaCpp if kind == "image_url" => llamacpp_image(found, part),
         Server::OpenAi if kind == "file" => openai_file(found, part.get("file").unwrap_or(part)),
         Server::Moonshot if kind == "image_url" => unfetched(Server::Moonshot.name(), found, part),
         Server::Unknown
@@ -659,11 +660,19 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Returns `true` if a server's image decoder, such as `stb_image`, has no support for `WebP`.
-/// Sources: lmstudio-ai/lmstudio-bug-tracker#1027; for llama.cpp, cline/cline#8977 and
-/// can1357/oh-my-pi#2922.
-fn reads_no_webp(server: Server) -> bool {
-    matches!(server, Server::LmStudio | Server::LlamaCpp)
+/// Reports a `WebP` image, which llama.cpp's decoder (`stb_image`) does not read. Sources:
+/// cline/cline#8977, can1357/oh-my-pi#2922.
+fn llamacpp_image<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let Some(holder) = part.get("image_url") else {
+        return;
+    };
+    let url = holder.get("url").unwrap_or(holder);
+    let is_webp = |text: &str| text.starts_with("data:image/webp");
+    if url.as_str().is_some_and(is_webp) {
+        found
+            .at(url, "llama.cpp does not read WebP")
+            .help("send it as `data:image/png;base64,…`");
+    }
 }
 
 /// Reports the URL of an image, because local servers do not download images.
@@ -681,7 +690,7 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
     );
     let message = if is_web(url) {
         format!("{server} does not fetch images")
-    } else if url.starts_with("data:image/webp") && reads_no_webp(subject.server) {
+    } else if subject.server == Server::LmStudio && url.starts_with("data:image/webp") {
         format!("{server} does not read WebP")
     } else {
         return;

@@ -22,7 +22,7 @@ body_rule! {
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: the message is continued only if it has `\"prefix\": true` and is sent to the beta endpoint (otherwise reported as a \
      warning). Reasoning models reject it, which `protocol/model-prefill` reports\n\
-     * vLLM: `continue_final_message` needs a final assistant message (reported as a warning)\n\
+     * vLLM: `continue_final_message` needs a final assistant message (a warning unless vLLM is named)\n\
      * llama.cpp: it must not contain `tool_calls`; while thinking is enabled, it is rejected (a warning if it is enabled \
      only by the model's default)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\

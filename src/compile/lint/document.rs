@@ -309,6 +309,8 @@ impl DocumentJudge<'_> {
             instance,
             named: self.target.named,
             server: self.target.given_server().or_else(|| {
+                // A named operator leaves the server to the body, as its own URL does.
+                let endpoint = endpoint.filter(|_| self.target.named.is_none());
                 endpoint
                     .filter(|_| named.is_none())
                     .and_then(|endpoint| endpoint.server)
@@ -319,7 +321,7 @@ impl DocumentJudge<'_> {
             headers: self.target.headers.clone().or_else(|| {
                 instance
                     .filter(|_| named.is_none())
-                    .map(|_| ApiHeaders::default())
+                    .map(|instance| ApiHeaders::default().to_server_of(instance))
             }),
         }
     }

@@ -7,7 +7,7 @@ use crate::compile::compiler::is_agent;
 use crate::diag::Diagnostic;
 use crate::profile::Profile;
 use crate::provider::{
-    KnownModels, MODEL_PLACEHOLDER, Server, UnservedModel, UrlParts, rules, unserved_model,
+    KnownModels, MODEL_PLACEHOLDER, Server, UnservedModel, rules, unserved_model,
 };
 use crate::repo::{Instance, Repo};
 use crate::resolve::Hierarchy;
@@ -52,7 +52,7 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
             if !seen.insert((model.span, named.span, endpoint.span)) {
                 continue;
             }
-            let server = Server::by_host(UrlParts::of(&instance.url.value).host());
+            let server = Server::named_or_by_host(instance);
             let verdict = server.and_then(|server| {
                 let verdict = verdicts
                     .entry((server, model.value))
