@@ -242,11 +242,11 @@ impl ClientApi {
 impl ApiHeaders {
     /// Adds the facts that an instance's URL and the name of its server reveal.
     fn of_instance(self, instance: &Instance) -> ApiHeaders {
-        self.at(&instance.url.value).to_server_of(instance)
+        self.at(&instance.url.value).at_server_of(instance)
     }
 
     /// Adds the server that an instance names, if it names one.
-    pub(crate) fn to_server_of(self, instance: &Instance) -> ApiHeaders {
+    pub(crate) fn at_server_of(self, instance: &Instance) -> ApiHeaders {
         match instance.named_server() {
             Some(named) => self.to(named),
             None => self,

@@ -321,7 +321,7 @@ impl DocumentJudge<'_> {
             headers: self.target.headers.clone().or_else(|| {
                 instance
                     .filter(|_| named.is_none())
-                    .map(|instance| ApiHeaders::default().to_server_of(instance))
+                    .map(|instance| ApiHeaders::default().at_server_of(instance))
             }),
         }
     }
