@@ -39,7 +39,9 @@ pub(crate) use instances::which_server;
 pub use instances::{check_instances, origins};
 pub(crate) use model_names::{UnservedModel, maker_of, unserved as unserved_model};
 pub use named::NamedServer;
-pub(crate) use named::{Software, VLLM};
+pub(crate) use named::{
+    ENVOY, LLAMA_STACK, LMDEPLOY, MINDIE, MISTRAL_RS, OPENVINO, SGLANG, Software, VLLM, VLLM_MLX,
+};
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

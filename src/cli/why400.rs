@@ -191,13 +191,11 @@ impl Judge<'_> {
             .flat_map(|it| targets_of(it.provider, url.is_some()))
             .filter_map(|target| self.judged(body, url, target))
             .collect();
-        let (meant, others): (Vec<Report>, Vec<Report>) = at_servers
-            .into_iter()
-            .partition(|report| has_meant(report, explained));
+        let mut reports = at_servers.iter();
+        let meant = reports.clone().find(|report| has_meant(report, explained));
         // The dictionary names one rule, but another one may find the cause.
-        let with_errors = others.into_iter().find(has_errors);
-        let chosen = meant.into_iter().next().or(with_errors);
-        Some(narrowed(chosen.unwrap_or(report), explained))
+        let chosen = meant.or_else(|| reports.find(|report| has_errors(report)));
+        Some(narrowed(chosen.cloned().unwrap_or(report), explained))
     }
 
     /// Checks a body as `reqc lint` does.

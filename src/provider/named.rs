@@ -36,33 +36,41 @@ const fn gateway(name: &'static str) -> Software {
     }
 }
 
-/// vLLM, to which some rules refer.
+// The software to which rules refer.
 pub(crate) const VLLM: Software = engine("vLLM");
+pub(crate) const SGLANG: Software = engine("SGLang");
+pub(crate) const LMDEPLOY: Software = engine("LMDeploy");
+pub(crate) const MINDIE: Software = engine("MindIE");
+pub(crate) const OPENVINO: Software = engine("OpenVINO Model Server");
+pub(crate) const MISTRAL_RS: Software = engine("mistral.rs");
+pub(crate) const VLLM_MLX: Software = engine("vllm-mlx");
+pub(crate) const LLAMA_STACK: Software = engine("Llama Stack");
+pub(crate) const ENVOY: Software = gateway("Envoy AI Gateway");
 
 /// All known software.
 const SOFTWARE: [Software; 24] = [
     VLLM,
-    engine("SGLang"),
-    engine("LMDeploy"),
+    SGLANG,
+    LMDEPLOY,
     engine("TensorRT-LLM"),
     engine("Text Generation Inference"),
-    engine("MindIE"),
-    engine("OpenVINO Model Server"),
+    MINDIE,
+    OPENVINO,
     engine("DJL Serving"),
-    engine("mistral.rs"),
+    MISTRAL_RS,
     engine("MLX LM"),
     engine("mlx-vlm"),
     engine("Rapid-MLX"),
-    engine("vllm-mlx"),
+    VLLM_MLX,
     engine("Xinference"),
     engine("Text generation web UI"),
     engine("TabbyAPI"),
     engine("KoboldCpp"),
     engine("LocalAI"),
     engine("MLC LLM"),
-    engine("Llama Stack"),
+    LLAMA_STACK,
     gateway("LiteLLM"),
-    gateway("Envoy AI Gateway"),
+    ENVOY,
     gateway("New API"),
     gateway("One Hub"),
 ];

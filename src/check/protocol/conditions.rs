@@ -6,7 +6,7 @@ use super::super::subject::Subject;
 use super::Found;
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Software, WireFormat};
 
 /// A combination of members that an API rejects or ignores.
 pub(super) struct Combination {
@@ -14,6 +14,8 @@ pub(super) struct Combination {
     pub(super) wires: &'static [WireFormat],
     /// The servers that the combination applies to; empty for all.
     pub(super) servers: &'static [Server],
+    /// The software among unknown servers that the combination applies to; empty for all.
+    pub(super) software: &'static [Software],
     /// The member that is wrong.
     pub(super) at: Condition,
     /// The conditions under which the member is wrong. All of them must hold.
@@ -28,21 +30,25 @@ pub(super) struct Combination {
 
 /// Declares a `TABLE` of combinations:
 /// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`.
-/// `warned` instead of `refused` declares a warning. `among SERVERS` refers to a list of servers.
+/// `warned` instead of `refused` declares a warning. `among SERVERS` refers to a list of servers,
+/// and `running [SOFTWARE]` limits unknown servers to those that may run one of these.
 macro_rules! combinations {
     (@warns refused) => { false };
     (@warns warned) => { true };
     (@servers) => { &[] };
     (@servers [$($server:ident),+]) => { &[$($crate::provider::Server::$server),+] };
     (@servers $servers:ident) => { $servers };
+    (@software) => { &[] };
+    (@software [$($software:ident),+]) => { &[$($crate::provider::$software),+] };
     (@condition ($path:literal, $test:ident $(($of:expr))?)) => {
         $crate::check::protocol::conditions::Condition($path, $crate::check::protocol::conditions::Test::$test $(($of))?)
     };
-    ($($how:ident $wires:ident $(at $at:tt)? $(among $among:ident)?: $wrong:tt with $($with:tt),+; $says:literal; $help:literal;)*) => {
+    ($($how:ident $wires:ident $(at $at:tt)? $(among $among:ident)? $(running $running:tt)?: $wrong:tt with $($with:tt),+; $says:literal; $help:literal;)*) => {
         static TABLE: &[$crate::check::protocol::conditions::Combination] = &[
             $($crate::check::protocol::conditions::Combination {
                 wires: $wires,
                 servers: combinations!(@servers $($at)? $($among)?),
+                software: combinations!(@software $($running)?),
                 at: combinations!(@condition $wrong),
                 with: &[$(combinations!(@condition $with)),+],
                 warns: combinations!(@warns $how),
@@ -96,7 +102,7 @@ pub(super) enum Test {
 impl Combination {
     /// Returns the level of the combination in a body; `None` if the combination does not apply.
     fn level(&self, subject: &Subject<'_>) -> Option<Severity> {
-        if !self.wires.contains(&subject.wire) {
+        if !self.wires.contains(&subject.wire) || !self.may_run(subject) {
             return None;
         }
         if self.servers.is_empty() || self.servers.contains(&subject.server) {
@@ -107,6 +113,16 @@ impl Combination {
         servers
             .find_map(|server| subject.level_of(server))
             .filter(|_| subject.server != Server::OpenRouter)
+    }
+}
+
+impl Combination {
+    /// Returns `true` if the server may run the software, or is a known server.
+    fn may_run(&self, subject: &Subject<'_>) -> bool {
+        let mut software = self.software.iter();
+        self.software.is_empty()
+            || subject.server != Server::Unknown
+            || software.any(|software| subject.may_run(*software))
     }
 }
 

@@ -103,7 +103,7 @@ combinations! {
         "a background answer must be stored";
         "leave out `store` or `background`";
 
-    warned RESPONSES at [Unknown]: ("stream", IsTrue) with ("background", IsTrue);
+    warned RESPONSES at [Unknown] running [LLAMA_STACK]: ("stream", IsTrue) with ("background", IsTrue);
         "Llama Stack does not support `stream` together with `background`";
         "leave out one of them";
 
@@ -148,107 +148,107 @@ combinations! {
         "`continue_final_message` and `add_generation_prompt` cannot be combined";
         "keep the one that describes how the answer should begin";
 
-    refused CHAT at [Unknown]: ("prompt_logprobs", IsNotZero) with ("stream", IsTrue);
+    refused CHAT at [Unknown] running [VLLM]: ("prompt_logprobs", IsNotZero) with ("stream", IsTrue);
         "`prompt_logprobs` cannot be streamed";
         "omit `prompt_logprobs`, or do not stream";
 
-    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
         "`json` and `regex` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.choice", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.choice", Is);
         "`json` and `choice` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
         "`regex` and `choice` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_regex", Is);
+    refused CHAT at [Unknown] running [VLLM, ENVOY]: ("guided_json", Is) with ("guided_regex", Is);
         "`guided_json` and `guided_regex` cannot be combined";
         "keep one of them";
 
-    warned CHAT at [Unknown]: ("guided_json", Is) with ("response_format.type", Says(&["json_schema"]));
+    warned CHAT at [Unknown] running [ENVOY]: ("guided_json", Is) with ("response_format.type", Says(&["json_schema"]));
         "`guided_json` and `response_format` both contain a schema, which Envoy AI Gateway rejects";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_choice", Is);
+    refused CHAT at [Unknown] running [VLLM, ENVOY]: ("guided_json", Is) with ("guided_choice", Is);
         "`guided_json` and `guided_choice` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("guided_regex", Is) with ("guided_choice", Is);
+    refused CHAT at [Unknown] running [VLLM, ENVOY]: ("guided_regex", Is) with ("guided_choice", Is);
         "`guided_regex` and `guided_choice` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.grammar", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.grammar", Is);
         "`json` and `grammar` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.grammar", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.regex", Is) with ("structured_outputs.grammar", Is);
         "`regex` and `grammar` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs.choice", Is) with ("structured_outputs.grammar", Is);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.choice", Is) with ("structured_outputs.grammar", Is);
         "`choice` and `grammar` of `structured_outputs` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs", Holds) with ("response_format.type", Says(&["json_schema", "json_object", "structural_tag"]));
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs", Holds) with ("response_format.type", Says(&["json_schema", "json_object", "structural_tag"]));
         "`structured_outputs` and `response_format` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("structured_outputs", Is) with ("tool_choice", IsObject);
+    refused CHAT at [Unknown] running [VLLM]: ("structured_outputs", Is) with ("tool_choice", IsObject);
         "`structured_outputs` cannot be combined with a `tool_choice` that selects one tool";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("guided_json", Is) with ("tool_choice", IsObject);
+    refused CHAT at [Unknown] running [VLLM]: ("guided_json", Is) with ("tool_choice", IsObject);
         "`guided_json` cannot be combined with a `tool_choice` that selects one tool";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("guided_regex", Is) with ("tool_choice", IsObject);
+    refused CHAT at [Unknown] running [VLLM]: ("guided_regex", Is) with ("tool_choice", IsObject);
         "`guided_regex` cannot be combined with a `tool_choice` that selects one tool";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("guided_choice", Is) with ("tool_choice", IsObject);
+    refused CHAT at [Unknown] running [VLLM]: ("guided_choice", Is) with ("tool_choice", IsObject);
         "`guided_choice` cannot be combined with a `tool_choice` that selects one tool";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("ebnf", Is) with ("regex", Is);
+    refused CHAT at [Unknown] running [SGLANG]: ("ebnf", Is) with ("regex", Is);
         "`ebnf` and `regex` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("regex", Is) with ("response_format.type", Says(&["json_schema"]));
+    refused CHAT at [Unknown] running [SGLANG]: ("regex", Is) with ("response_format.type", Says(&["json_schema"]));
         "`regex` cannot be combined with a JSON schema in `response_format`";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("regex", Is) with ("tool_choice", Says(&["required"]));
+    refused CHAT at [Unknown] running [SGLANG]: ("regex", Is) with ("tool_choice", Says(&["required"]));
         "`regex` cannot be combined with a forced tool call";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("ebnf", Is) with ("response_format.type", Says(&["json_schema"]));
+    refused CHAT at [Unknown] running [SGLANG]: ("ebnf", Is) with ("response_format.type", Says(&["json_schema"]));
         "`ebnf` cannot be combined with a JSON schema in `response_format`";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("ebnf", Is) with ("tool_choice", Says(&["required"]));
+    refused CHAT at [Unknown] running [SGLANG]: ("ebnf", Is) with ("tool_choice", Says(&["required"]));
         "`ebnf` cannot be combined with a forced tool call";
         "leave out one of them: `tool_choice` already constrains the output";
 
-    refused CHAT at [Unknown]: ("return_meta_info", IsTrue) with ("stream", IsTrue);
+    refused CHAT at [Unknown] running [SGLANG]: ("return_meta_info", IsTrue) with ("stream", IsTrue);
         "`return_meta_info` cannot be streamed";
         "omit `return_meta_info`, or do not stream";
 
-    refused CHAT at [Unknown]: ("best_of", IsAbove(1)) with ("stream", IsTrue);
+    refused CHAT at [Unknown] running [OPENVINO]: ("best_of", IsAbove(1)) with ("stream", IsTrue);
         "`best_of` above 1 cannot be combined with `stream`";
         "leave out `best_of`, or do not stream";
 
-    refused CHAT at [Unknown]: ("n", Exceeds("best_of")) with ("best_of", Is);
+    refused CHAT at [Unknown] running [VLLM, OPENVINO, MINDIE]: ("n", Exceeds("best_of")) with ("best_of", Is);
         "`n` must not exceed `best_of`";
         "raise `best_of`, or lower `n`";
 
-    refused CHAT at [Unknown]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
+    refused CHAT at [Unknown] running [VLLM]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
         "`use_beam_search` cannot be combined with `stream`";
         "do not stream, or remove `use_beam_search`";
 
-    refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
+    refused CHAT at [Unknown] running [VLLM]: ("stop", Holds) with ("detokenize", IsFalse);
         "`stop` needs the text of the answer, but `detokenize` is `false`";
         "leave out `detokenize`, or use `stop_token_ids`";
 
@@ -281,12 +281,12 @@ combinations! {
         "Fireworks rejects `thinking` together with `reasoning_effort` (source: a gateway's code)";
         "keep one of them";
 
-    refused RESPONSES at [Unknown]: ("structured_outputs", Is)
+    refused RESPONSES at [Unknown] running [VLLM]: ("structured_outputs", Is)
         with ("text.format.type", Says(&["json_schema", "json_object"]));
         "`structured_outputs` and `text.format` cannot be combined";
         "keep one of them";
 
-    refused CHAT at [Unknown]: ("logprob_token_ids", Is) with ("use_beam_search", IsTrue);
+    refused CHAT at [Unknown] running [VLLM]: ("logprob_token_ids", Is) with ("use_beam_search", IsTrue);
         "`logprob_token_ids` and `use_beam_search` cannot be combined";
         "leave out one of them";
 
@@ -302,11 +302,11 @@ combinations! {
         "`caching` and `instructions` cannot be combined";
         "put the instructions into a system message of `input`";
 
-    refused RESPONSES at [Unknown]: ("previous_input_messages", Is) with ("previous_response_id", Is);
+    refused RESPONSES at [Unknown] running [VLLM]: ("previous_input_messages", Is) with ("previous_response_id", Is);
         "`previous_input_messages` and `previous_response_id` cannot be combined";
         "keep one of them";
 
-    refused ANTHROPIC at [Unknown]: ("thinking.budget_tokens", Is) with ("thinking.type", Says(&["disabled", "adaptive"]));
+    refused ANTHROPIC at [Unknown] running [SGLANG]: ("thinking.budget_tokens", Is) with ("thinking.type", Says(&["disabled", "adaptive"]));
         "`budget_tokens` is accepted only with thinking of the type `enabled`";
         "omit `budget_tokens`";
 

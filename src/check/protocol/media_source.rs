@@ -8,7 +8,10 @@ use super::super::history::{Entry, Kind, Role, text_of};
 use super::media_type::{self, of_data_url};
 use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, UrlParts, WireFormat, is_claude_model, is_workers_ai_model};
+use crate::provider::{
+    LMDEPLOY, MISTRAL_RS, Server, Software, UrlParts, VLLM_MLX, WireFormat, is_claude_model,
+    is_workers_ai_model,
+};
 use crate::repo::Property;
 
 body_rule! {
@@ -76,6 +79,14 @@ body_rule! {
         "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio rejects URLs",
         "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same error",
         "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio rejects WebP images",
+        "cline/cline#8977": "llama.cpp: *Failed to load image or audio file*, for WebP",
+        "can1357/oh-my-pi#2922": "llama.cpp does not read WebP images",
+        "https://github.com/EricLBuehler/mistral.rs/blob/9e922623f24b32d41f3892b74f0eed18707f4e6c/mistralrs-server-core/src/media_source.rs":
+            "mistral.rs: *Remote media URLs must not target private or local IP addresses*",
+        "pkg:pypi/lmdeploy@0.18.0#lmdeploy/vl/media/connection.py":
+            "LMDeploy fetches media only from public addresses",
+        "https://github.com/waybarrios/vllm-mlx/blob/4b654c09e61029afa1c061a3684bff0d4c385b3c/vllm_mlx/models/mllm.py":
+            "vllm-mlx: *Remote media URL targets a blocked host*",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
             "Claude accepts only PDFs without passwords and encryption",
         "anthropics/claude-code#19013": "Claude: *The PDF specified is password protected*",
@@ -157,10 +168,8 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Software that rejects media at private addresses, even if it runs in the same network. Sources:
-/// <https://github.com/EricLBuehler/mistral.rs/blob/9e922623f24b32d41f3892b74f0eed18707f4e6c/mistralrs-server-core/src/media_source.rs>,
-/// `pkg:pypi/lmdeploy@0.18.0#lmdeploy/vl/media/connection.py`.
-const FETCHES_ONLY_PUBLIC_URLS: [&str; 3] = ["LMDeploy", "mistral.rs", "vllm-mlx"];
+/// Software that rejects media at private addresses, even if it runs in the same network.
+const FETCHES_ONLY_PUBLIC_URLS: [Software; 3] = [LMDEPLOY, MISTRAL_RS, VLLM_MLX];
 
 /// Returns `true` if the server may run in the client's local network, and fetch media from it.
 fn fetches_private_urls(subject: &Subject<'_>) -> bool {
@@ -169,7 +178,7 @@ fn fetches_private_urls(subject: &Subject<'_>) -> bool {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown
     );
     let software = subject.headers.software;
-    is_local && !software.is_some_and(|it| FETCHES_ONLY_PUBLIC_URLS.contains(&it.name))
+    is_local && !software.is_some_and(|it| FETCHES_ONLY_PUBLIC_URLS.contains(&it))
 }
 
 /// The members in parts and blocks that contain a URL, or an object with a URL.
@@ -660,8 +669,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Reports a `WebP` image, which llama.cpp's decoder (`stb_image`) does not read. Sources:
-/// cline/cline#8977, can1357/oh-my-pi#2922.
+/// Reports a `WebP` image, which llama.cpp's decoder (`stb_image`) does not read.
 fn llamacpp_image<'b>(found: &mut Found<'b>, part: &'b Value) {
     let Some(holder) = part.get("image_url") else {
         return;

@@ -83,7 +83,7 @@ combinations! {
         "vLLM and others require `logprobs` for `top_logprobs`";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
-    refused CHAT at [Unknown]: ("logprob_token_ids", Holds) with ("logprobs", IsNotTrue);
+    refused CHAT at [Unknown] running [VLLM]: ("logprob_token_ids", Holds) with ("logprobs", IsNotTrue);
         "`logprob_token_ids` needs `logprobs`";
         "set `logprobs` to `true`, or leave out `logprob_token_ids`";
 
@@ -104,9 +104,9 @@ combinations! {
         "`input` is missing or empty, and nothing else says what to answer";
         "put the question into `input`";
 
-    warned CHAT at [Unknown]: ("response_format.json_schema", IsObject)
+    warned CHAT at [Unknown] running [SGLANG, MINDIE]: ("response_format.json_schema", IsObject)
         with ("response_format.json_schema.schema", IsNot);
-        "the answer format has no schema, which SGLang rejects";
+        "the answer format has no schema, which SGLang and MindIE reject";
         "add the schema";
 
     refused CHAT at [Fireworks]: ("max_tokens", IsAbove(4096)) with ("stream", IsNotTrue);

@@ -2,7 +2,7 @@
 
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, Software, WireFormat};
+use crate::provider::{SGLANG, Server, Software, VLLM, WireFormat};
 
 body_rule! {
     Warning "protocol/tool-name", "the name or the description of a tool may be rejected",
@@ -89,7 +89,7 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 
 /// Returns `true` if software accepts any name.
 fn takes_any_name(software: Software) -> bool {
-    ["vLLM", "SGLang"].contains(&software.name)
+    [VLLM, SGLANG].contains(&software)
 }
 
 /// Finds a name that OpenAI rejects, for servers that may be a gateway to OpenAI.
