@@ -1896,7 +1896,7 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
             "providers/name.toml",
             &team("By Name", "api_key_ref = \"env:REQC_TEST_KEY\""),
         ),
-        ("providers/none.toml", &team("Open", "")),
+        ("providers/none.toml", &team("Open", "server = \"vLLM\"")),
         (".keys/team", "planted-in-a-file\n"),
     ];
     let (_scratch, root) = repository(&files);
@@ -1920,6 +1920,11 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
                         .contains("By Name: the environment variable `REQC_TEST_KEY` is"),
                     !found
                 );
+                assert!(
+                    run.out.contains("https://x.example/v1 (vLLM)"),
+                    "{}",
+                    run.out
+                );
                 continue;
             }
             let rows: Vec<serde_json::Value> = serde_json::from_str(&run.out).expect("JSON");
@@ -1934,6 +1939,8 @@ fn providers_tell_whether_keys_are_found_and_never_show_them() {
                 (&true.into(), &1.into())
             );
             assert_eq!(row("Open")["key_found"], serde_json::Value::Null);
+            assert_eq!(row("Open")["server"], "vLLM");
+            assert_eq!(row("By Name")["server"], serde_json::Value::Null);
         }
     }
 }

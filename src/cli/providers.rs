@@ -150,6 +150,17 @@ impl<'o> Row<'o> {
             .map(|reference| reference.value.to_string())
     }
 
+    fn server(&self) -> Option<&str> {
+        self.instance.server.as_ref().map(|server| &*server.value)
+    }
+
+    /// Returns the URL, with the name of the server if the instance specifies it.
+    fn address(&self) -> String {
+        let url = &self.instance.url.value;
+        self.server()
+            .map_or_else(|| url.to_string(), |server| format!("{url} ({server})"))
+    }
+
     fn cells(&self) -> [String; 6] {
         let found = match self.found {
             Found::Yes => "yes",
@@ -160,7 +171,7 @@ impl<'o> Row<'o> {
         [
             self.instance.name.value.to_string(),
             self.instance.client_api.value.to_string(),
-            self.instance.url.value.to_string(),
+            self.address(),
             self.reference().unwrap_or_default(),
             found.to_owned(),
             self.agents.to_string(),
@@ -175,7 +186,7 @@ impl<'o> Row<'o> {
         };
         json!({
             "name": &*self.instance.name.value, "client_api": &*self.instance.client_api.value,
-            "url": &*self.instance.url.value, "api_key_ref": self.reference(), "key_found": found, "why": self.why,
+            "url": &*self.instance.url.value, "server": self.server(), "api_key_ref": self.reference(), "key_found": found, "why": self.why,
             "agents": self.agents,
         })
     }
