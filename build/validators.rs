@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::extend::extend;
 
@@ -83,14 +84,11 @@ pub(crate) fn generate(folder: &Path) -> String {
     source.finish()
 }
 
-/// Returns the content of a file as a string literal, with normalised line endings.
-fn text(path: &Path) -> String {
-    format!(
-        "{:?}",
-        fs::read_to_string(path)
-            .expect("a readable file")
-            .replace("\r\n", "\n")
-    )
+/// Returns the SHA-256 digest of a file's text, with normalised line endings, as an array literal.
+fn digest(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a readable file");
+    let digest: [u8; 32] = Sha256::digest(text.replace("\r\n", "\n").as_bytes()).into();
+    format!("{digest:?}")
 }
 
 fn read(path: &Path) -> Value {
@@ -168,9 +166,9 @@ impl Source {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        let _ = writeln!(entry, "    Bundled {{\n        schema: {},", text(path));
+        let _ = writeln!(entry, "    Bundled {{\n        schema: {},", digest(path));
         let extension = extension
-            .map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", text(file)));
+            .map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", digest(file)));
         let _ = writeln!(entry, "        extension: {},", option(extension));
         let _ = writeln!(
             entry,

@@ -26,9 +26,9 @@ pub use config::{
     Extension, Level,
 };
 pub use families::{
-    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, MemberPath, ModelName,
-    ModelPattern, Origin, PRICE_KEYS, Price, Property, REFUSES_KEYS, State, TAKES_KEYS,
-    normal_name,
+    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, FoundMember, Kept, MemberPath,
+    ModelName, ModelPattern, Origin, PRICE_KEYS, PathStart, Price, Property, REFUSES_KEYS, State,
+    TAKES_KEYS, normal_name,
 };
 pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};

@@ -15,7 +15,9 @@ use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ApiHeaders, Server, WireFormat, is_domain};
-use crate::repo::{Condition, Demand, Fact, Family, MemberPath, Repo, State, rules};
+use crate::repo::{
+    Condition, Demand, Fact, Family, FoundMember, MemberPath, PathStart, Repo, State, rules,
+};
 use crate::source::Spanned;
 
 /// A violation of a known fact.
@@ -44,7 +46,9 @@ impl ModelFacts {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         facts
             .filter(|fact| {
-                fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject)
+                fact.at.contains(place)
+                    && is_of_wire(fact, subject.wire)
+                    && holds(fact, subject, None)
             })
             .map(|fact| &fact.demand)
     }
@@ -60,7 +64,7 @@ impl ModelFacts {
         let mut about = facts.filter(|fact| {
             fact.at.iter().any(|place| place.is_at(&tokens)) && is_of_wire(fact, subject.wire)
         });
-        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
+        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject, None))
     }
 
     /// Returns the number of facts that a body violates.
@@ -87,12 +91,12 @@ impl ModelFacts {
     fn all_breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches: Vec<(FactAt, Breach<'f, 'b>)> = Vec::new();
         for place in &self.places {
-            let values = subject.at(&place.path);
-            if values.is_empty() {
+            let members = subject.at(&place.path);
+            if members.is_empty() {
                 continue;
             }
             for at in &place.facts {
-                let found = self.breaches_of(*at, &place.path, &values, subject);
+                let found = self.breaches_of(*at, &place.path, &members, subject);
                 breaches.extend(found.map(|breach| (*at, breach)));
             }
         }
@@ -100,24 +104,25 @@ impl ModelFacts {
         breaches.into_iter().map(|(_, breach)| breach).collect()
     }
 
-    /// Returns the values at a place that violate one fact.
+    /// Returns the members at a place that violate one fact.
     fn breaches_of<'f, 'b>(
         &'f self,
         at: FactAt,
         place: &'f MemberPath,
-        values: &[&'b Value],
+        members: &[FoundMember<'b>],
         subject: &Subject<'b>,
     ) -> impl Iterator<Item = Breach<'f, 'b>> + use<'f, 'b> {
         let (family, standing) = &self.families[at.family];
         let fact = &family.facts[at.fact];
-        let wrong = values.iter().filter(|value| !is_met(&fact.demand, value));
-        let wrong: Vec<&'b Value> = wrong.copied().collect();
+        let wrong = members.iter().filter(|it| !is_met(&fact.demand, it.value));
         // The conditions are checked last, because most values are right.
-        let is_breached = !wrong.is_empty() && holds(fact, subject);
+        let breached: Vec<&'b Value> = wrong
+            .filter(|it| holds(fact, subject, Some(it)))
+            .map(|it| it.value)
+            .collect();
         let severity = standing.at_most(fact.level);
         let is_conditional = *standing == Standing::Conditional;
-        let breached = wrong.into_iter().filter(move |_| is_breached);
-        breached.map(move |value| Breach {
+        breached.into_iter().map(move |value| Breach {
             family,
             is_conditional,
             fact,
@@ -137,28 +142,60 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     }
 }
 
-/// Returns `true` if the conditions of a fact hold.
-fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
-    fact.when.iter().all(|condition| is_so(condition, subject))
-        && !fact
-            .unless
-            .iter()
-            .any(|condition| is_so(condition, subject))
+/// Returns `true` if the conditions of a fact hold for a member; for `None`, if they may hold for a
+/// member.
+fn holds<'b>(fact: &Fact, subject: &Subject<'b>, member: Option<&FoundMember<'b>>) -> bool {
+    let mut when = fact.when.iter();
+    let mut unless = fact.unless.iter();
+    when.all(|condition| condition.is_met(subject, member).unwrap_or(true))
+        && !unless.any(|condition| condition.is_met(subject, member).unwrap_or(false))
 }
 
-fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
-    let found = subject.at(&condition.at);
-    match &condition.is {
-        State::Present(wanted) => found.is_empty() != *wanted,
-        State::OneOf(values) => found
-            .iter()
-            .any(|value| values.iter().any(|other| is_same(value, other))),
+impl Condition {
+    /// Returns `true` if a body meets the condition; `None` if this depends on a member that is
+    /// unknown.
+    fn is_met<'b>(&self, subject: &Subject<'b>, member: Option<&FoundMember<'b>>) -> Option<bool> {
+        Some(self.is.is_state_of(&values_of(self, subject, member)?))
+    }
+}
+
+/// Returns the values that a condition is about, except `null`; `None` if they depend on a member
+/// that is unknown.
+fn values_of<'b>(
+    condition: &Condition,
+    subject: &Subject<'b>,
+    member: Option<&FoundMember<'b>>,
+) -> Option<Vec<&'b Value>> {
+    let both = subject.wire.facts().has_two_spellings;
+    let found = match condition.from {
+        PathStart::Body => subject.at(&condition.at),
+        PathStart::Member => condition.at.find_below(both, member?.value),
+        PathStart::Holder => match member?.holder {
+            Some(holder) => condition.at.find_below(both, holder),
+            None => subject.at(&condition.at),
+        },
+    };
+    let values = found.into_iter().map(|it| it.value);
+    Some(values.filter(|value| !value.is_null()).collect())
+}
+
+impl State {
+    /// Returns `true` if these values of a member have the state.
+    fn is_state_of(&self, values: &[&Value]) -> bool {
+        match self {
+            State::Present(wanted) => values.is_empty() != *wanted,
+            State::OneOf(wanted) => values
+                .iter()
+                .any(|value| wanted.iter().any(|other| is_same(value, other))),
+        }
     }
 }
 
 /// Returns `true` if a value meets a demand.
 pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
+        Demand::Absent { even_null, .. } if value.is_null() => !even_null,
+        Demand::Value { .. } if value.is_null() => true,
         Demand::Absent { values, .. } => {
             !values.is_empty() && !values.iter().any(|other| is_same(value, other))
         }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use allowed::Allowed;
 use bundled::Bundled;
-use document::{Document, Extensions, Input, Unusable, check_extensions};
+use document::{Document, Extensions, Input, SchemaFile, Unusable, check_extensions};
 use refusal::Refusal;
 use serde_json::Value;
 
@@ -80,11 +80,9 @@ impl Measured {
 
 /// Returns `true` if the text of a schema or extension file equals the one built into the program.
 pub(crate) fn is_built_in(text: &str) -> bool {
-    Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
+    let digest = bundled::digest(text);
+    Bundled::find(digest, None).is_some() || Bundled::names_in(digest).is_some()
 }
-
-/// A schema file.
-type SchemaFile = (FileId, Arc<SourceText>);
 
 /// The end of an extension file's name, before `.json`.
 const EXTENSIONS: &str = ".extensions";
@@ -168,7 +166,7 @@ impl Schemas {
                             .files
                             .entry(Arc::clone(name))
                             .or_default()
-                            .push((source.file, Arc::clone(text)));
+                            .push(SchemaFile::new(source.file, text));
                     }
                 }
             }
@@ -286,7 +284,7 @@ impl Schemas {
         Documents {
             name,
             all: files
-                .map(|(file, text)| Document::new(wire, *file, text, extensions, names, &memory))
+                .map(|schema| Document::new(wire, schema, extensions, names, &memory))
                 .collect(),
         }
     }

@@ -10,7 +10,7 @@ use super::history::{History, member_of};
 use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, Software, WireFormat, maker_of};
-use crate::repo::MemberPath;
+use crate::repo::{FoundMember, MemberPath};
 
 /// A request body, and the known facts about its destination.
 pub(crate) struct Subject<'b> {
@@ -157,16 +157,14 @@ impl<'b> Subject<'b> {
     /// Returns a member of the body; `null` counts as absent.
     pub(crate) fn member(&self, name: &str) -> Option<&'b Value> {
         self.note(name);
-        self.find(name)
+        self.find(name).filter(|value| !value.is_null())
     }
 
+    /// Returns a member of the body, even if it is `null`.
     fn find(&self, name: &str) -> Option<&'b Value> {
-        let found = self
-            .members
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| *value);
-        found.filter(|value| !value.is_null())
+        let mut members = self.members.iter();
+        let found = members.find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value)
     }
 
     /// Returns a member of the body, by either of the two spellings that Gemini accepts.
@@ -174,10 +172,11 @@ impl<'b> Subject<'b> {
         self.member(camel).or_else(|| self.member(snake))
     }
 
-    /// Returns the values at a location, by either of Gemini's spellings; `null` counts as absent.
-    pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
+    /// Returns the members at a location, by either of Gemini's spellings, even if they are `null`.
+    pub(crate) fn at(&self, place: &MemberPath) -> Vec<FoundMember<'b>> {
         place.find(self.wire.facts().has_two_spellings, |name| {
-            self.member(name)
+            self.note(name);
+            self.find(name)
         })
     }
 

@@ -192,9 +192,13 @@ fn price_document(price: &Price) -> Value {
 }
 
 fn fact_document(fact: &Fact) -> Value {
-    let (instead, values) = match &fact.demand {
-        Demand::Absent { instead, values } => (instead.as_deref(), Some(values)),
-        Demand::Value { .. } => (None, None),
+    let (instead, values, even_null) = match &fact.demand {
+        Demand::Absent {
+            instead,
+            values,
+            even_null,
+        } => (instead.as_deref(), Some(values), Some(*even_null)),
+        Demand::Value { .. } => (None, None, None),
     };
     let (one_of, least, most) = match &fact.demand {
         Demand::Absent { .. } => (None, None, None),
@@ -206,7 +210,7 @@ fn fact_document(fact: &Fact) -> Value {
     };
     json!({
         "at": fact.at.iter().map(|place| place.pointer.as_str()).collect::<Vec<_>>(),
-        "refused": one_of.is_none(), "instead": instead, "values": values,
+        "refused": one_of.is_none(), "instead": instead, "values": values, "null": even_null,
         "one_of": one_of, "least": least, "most": most,
         "when": conditions(&fact.when), "unless": conditions(&fact.unless),
         "wires": fact.wires.iter().map(|name| &*name.value).collect::<Vec<_>>(), "level": fact.level.name(),
@@ -225,7 +229,7 @@ fn conditions(conditions: &[Condition]) -> Value {
                     State::Present(is_there) => json!(is_there),
                     State::OneOf(values) => json!(values),
                 };
-                (condition.at.pointer.as_str().to_owned(), value)
+                (condition.path(), value)
             })
             .collect::<Map<_, _>>(),
     )

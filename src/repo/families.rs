@@ -11,7 +11,7 @@ mod property;
 mod told;
 
 pub use name::{ModelName, normal_name};
-pub use place::MemberPath;
+pub use place::{FoundMember, MemberPath};
 pub use price::{Kept, PRICE_KEYS, Price};
 pub use property::Property;
 
@@ -71,7 +71,7 @@ const FACT_KEYS: [&str; 9] = [
 ];
 
 /// Every key in a `[[family.refuses]]` entry.
-pub const REFUSES_KEYS: [&str; 11] = joined(FACT_KEYS, ["instead", "values"]);
+pub const REFUSES_KEYS: [&str; 12] = joined(FACT_KEYS, ["instead", "values", "null"]);
 
 /// Every key in a `[[family.takes]]` entry.
 pub const TAKES_KEYS: [&str; 12] = joined(FACT_KEYS, ["one_of", "least", "most"]);
@@ -212,6 +212,8 @@ pub enum Demand {
         instead: Option<Arc<str>>,
         /// The rejected values; empty if all values are rejected.
         values: Vec<Value>,
+        /// `true` if `null` is rejected too, although it usually counts as absent.
+        even_null: bool,
     },
     /// The value must be one of the listed values, or a number in the range.
     Value {
@@ -227,10 +229,23 @@ pub enum Demand {
 /// A condition on a body.
 #[derive(Debug, Clone)]
 pub struct Condition {
+    /// The value that the path starts from.
+    pub from: PathStart,
     /// The member that the condition is about.
     pub at: MemberPath,
     /// The required state.
     pub is: State,
+}
+
+/// The value that the path of a condition starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathStart {
+    /// The body.
+    Body,
+    /// The member that the fact is about: `./name`.
+    Member,
+    /// The object that contains this member: `../name`.
+    Holder,
 }
 
 /// The state that a condition requires of a member.
@@ -504,6 +519,34 @@ impl Fact {
     }
 }
 
+impl Condition {
+    /// Returns the path as it is written in a file.
+    pub fn path(&self) -> String {
+        format!("{}{}", self.from.dots(), self.at.pointer)
+    }
+}
+
+impl PathStart {
+    /// Returns the beginning of a path that starts from this value.
+    fn dots(self) -> &'static str {
+        match self {
+            PathStart::Body => "",
+            PathStart::Member => ".",
+            PathStart::Holder => "..",
+        }
+    }
+
+    /// Splits the path of a condition into its start and a pointer.
+    fn of(path: &str) -> (PathStart, &str) {
+        let (dots, pointer) = path.split_at(path.find('/').unwrap_or(0));
+        match dots {
+            "." => (PathStart::Member, pointer),
+            ".." => (PathStart::Holder, pointer),
+            _ => (PathStart::Body, path),
+        }
+    }
+}
+
 impl Demand {
     /// Reads an entry's requirement; returns `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
@@ -512,6 +555,7 @@ impl Demand {
             return Some(Demand::Absent {
                 instead: reader.string("instead").map(|it| it.value),
                 values,
+                even_null: reader.boolean("null").is_some_and(|it| it.value),
             });
         }
         let one_of = reader.listed_values("one_of")?;
@@ -623,12 +667,13 @@ impl<'t> Reader<'t, '_> {
             .entries
             .iter()
             .map(|(name, node)| {
-                let at = self.pointer(key, &name.name, Span::new(file, name.span.clone()))?;
+                let (from, text) = PathStart::of(&name.name);
+                let at = self.pointer(key, text, Span::new(file, name.span.clone()))?;
                 let is = match &node.kind {
                     Kind::Boolean(is_there) => State::Present(*is_there),
                     _ => State::OneOf(self.values(&name.name, node)?),
                 };
-                Some(Condition { at, is })
+                Some(Condition { from, at, is })
             })
             .collect()
     }

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/item-id", "OpenAI rejects the id of an item",
     "Items of the Responses API may have the `id` that the API gave them. The API checks it: its prefix must match the kind of item \
-     (`fc` for a call, `rs` for reasoning, `msg` for a message), it can have at most 64 characters, and it may occur only once in \
-     the input. With `previous_response_id`, the items of that response are already known and must not be sent again. With \
+     (`fc` for a call, `rs` for reasoning, `msg` for a message, `ws` for a web search), it can have at most 64 letters, digits, \
+     underscores and dashes, and it may occur only once in the input. The id of a file must begin with `file`. With `previous_response_id`, the items of that response are already known and must not be sent again. With \
      `\"store\": false`, the server stores nothing, so a reference to an item is invalid.\n\n\
      Ids are optional: without them, none of this can go wrong.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
@@ -26,6 +27,7 @@ body_rule! {
         "MacPaw/OpenAI#432": "OpenAI rejects an item that `previous_response_id` already contains",
         "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
         "smixs/iva-agent#19": "the same error",
+        "langchain-ai/langchainjs#11044": "*Expected an ID that contains letters, numbers, underscores, or dashes*",
     }
 }
 
@@ -40,6 +42,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_resumed = subject.member("previous_response_id").is_some();
     let mut seen = HashSet::new();
     for item in elements(subject.member("input")) {
+        if subject.server == Server::OpenAi {
+            other_files(item, found);
+        }
         let Some(id) = item.get("id").and_then(Value::as_str) else {
             continue;
         };
@@ -73,12 +78,25 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
+/// Reports file IDs in a message that OpenAI did not give. Other servers have their own IDs.
+fn other_files<'b>(item: &'b Value, found: &mut Found<'b>) {
+    for part in elements(item.get("content")) {
+        let id = part.get("file_id").and_then(Value::as_str);
+        if id.is_some_and(|id| !id.starts_with("file")) {
+            found
+                .at_member(part, "file_id", "the id of a file must begin with `file`")
+                .help("upload the file with the Files API, and send the id that it gives");
+        }
+    }
+}
+
 /// Returns the prefix that the ID of a model's item must have; `None` for items of other kinds.
 fn prefix(item: &Value) -> Option<&'static str> {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call") => Some("fc"),
         Some("reasoning") => Some("rs"),
         Some("custom_tool_call") => Some("ctc"),
+        Some("web_search_call") => Some("ws"),
         None | Some("message") if item.get("role").is_some_and(|role| role == "assistant") => {
             Some("msg")
         }
@@ -86,11 +104,20 @@ fn prefix(item: &Value) -> Option<&'static str> {
     }
 }
 
+fn is_in_id(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 fn fault(item: &Value, id: &str) -> Option<String> {
     let length = id.chars().count();
     if length > MOST_CHARACTERS {
         return Some(format!(
             "the id has {length} characters; the limit is {MOST_CHARACTERS}"
+        ));
+    }
+    if let Some(other) = id.chars().find(|c| !is_in_id(*c)) {
+        return Some(format!(
+            "the id contains `{other}`, but may contain only letters, digits, `_` and `-`"
         ));
     }
     let begins = prefix(item).filter(|prefix| !id.starts_with(prefix))?;

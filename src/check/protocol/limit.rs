@@ -212,8 +212,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::AnthropicMessages => blank_stops(subject, found),
         WireFormat::GoogleGenerateContent => declarations(subject, found),
         WireFormat::OpenAiChat => many_calls(subject, found),
-        WireFormat::OpenAiResponses
-        | WireFormat::MistralChat
+        WireFormat::OpenAiResponses => domains(subject, found),
+        WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
@@ -261,6 +261,30 @@ fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(further, message)
                 .help(format!("keep {MOST_DECLARATIONS} or fewer"));
+        }
+    }
+}
+
+/// The maximum number of domains in each list of xAI's web search.
+const MOST_DOMAINS: usize = 5;
+
+fn domains<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.server != Server::XAi {
+        return;
+    }
+    for filters in elements(subject.member("tools"))
+        .iter()
+        .filter_map(|tool| tool.get("filters"))
+    {
+        let lists = ["allowed_domains", "excluded_domains"].map(|name| filters.get(name));
+        for list in lists.into_iter().flatten() {
+            let count = elements(Some(list)).len();
+            if count > MOST_DOMAINS {
+                let message = format!("{count} domains, but xAI accepts at most {MOST_DOMAINS}");
+                found
+                    .at(list, message)
+                    .help(format!("keep {MOST_DOMAINS} or fewer"));
+            }
         }
     }
 }

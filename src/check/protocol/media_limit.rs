@@ -8,7 +8,7 @@ use super::media_type::of_data_url;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Kind;
-use crate::provider::Server;
+use crate::provider::{Server, WireFormat};
 use crate::tokens;
 
 body_rule! {
@@ -18,10 +18,11 @@ body_rule! {
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
      Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a single pixel \
-     is not reported); Groq accepts 5 images in a request.\n\n\
+     is not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. These are warnings: 10,485,760 bytes per image at \
+     MiniMax and Volcengine, and 30,000 patches of 32 × 32 pixels per image for GPT-5.6.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
-    of AnthropicMessages, OpenAiChat;
+    of AnthropicMessages, OpenAiChat, OpenAiResponses, GoogleGenerateContent;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
             "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images, by model",
@@ -32,6 +33,15 @@ body_rule! {
         "https://www.alibabacloud.com/help/en/model-studio/vision":
             "Qwen limits the sides of an image and their ratio",
         "https://console.groq.com/docs/vision": "Groq accepts at most 5 images in a request",
+        "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/models/gemini/2-5-pro":
+            "Vertex AI accepts at most 10 videos in a prompt",
+        "NousResearch/hermes-agent#76039": "MiniMax: *media exceeds size limit*",
+        "NousResearch/hermes-agent#97070": "MiniMax: the same error",
+        "https://www.volcengine.com/docs/82379/1299023":
+            "Volcengine: *the size of the input image exceeds the limit*",
+        "NousResearch/hermes-agent#106186":
+            "OpenAI: *The image you provided requires … patches after processing, exceeding the limit*",
+        "NousResearch/hermes-agent#106525": "OpenAI: the same error",
         "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
         "daya0576/pi-imessage#5": "the same error",
         "aipoch/open-science#225": "the bytes of the Base64 count",
@@ -40,6 +50,8 @@ body_rule! {
         "anthropics/claude-code#5707": "*A maximum of 100 PDF pages may be provided*",
     }
 }
+
+const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 
 const MEGABYTE: usize = 1024 * 1024;
 
@@ -54,6 +66,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.server {
         Server::Qwen => qwen(subject, found),
         Server::Groq => groq(subject, found),
+        Server::MiniMax => large(subject, MINIMAX_BYTES, found),
+        Server::Volcengine => large(subject, VOLCENGINE_BYTES, found),
+        Server::OpenAi | Server::ChatGpt => patches(subject, found),
+        Server::Vertex if GEMINI.contains(&subject.wire) => videos(subject, found),
         server if server.is_claude() => anthropic(subject, found),
         _ => {}
     }
@@ -118,7 +134,86 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the URLs of the images in Chat Completions messages.
+/// The maximum size of an image for `MiniMax`, in bytes.
+const MINIMAX_BYTES: usize = 10_485_760;
+/// The maximum size of an image for Volcengine, in bytes.
+const VOLCENGINE_BYTES: usize = 10 * MEGABYTE;
+
+/// Reports images whose data is larger than a number of bytes.
+fn large<'b>(subject: &Subject<'b>, most: usize, found: &mut Found<'b>) {
+    for url in pictures(subject) {
+        let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
+        let bytes = data.map_or(0, |data| data.len() / 4 * 3);
+        if bytes > most {
+            let message = format!(
+                "an image of {bytes} bytes is too large: according to user reports, {} accepts {most}",
+                subject.server.name()
+            );
+            found
+                .at(url, message)
+                .warning()
+                .help("scale the image down");
+        }
+    }
+}
+
+/// The side of a square patch into which GPT-5.6 divides an image, in pixels.
+const PATCH: u32 = 32;
+/// The maximum number of patches in an image.
+const MOST_PATCHES: u32 = 30_000;
+
+/// Reports images that GPT-5.6 divides into too many patches.
+fn patches<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if !subject.model.is_some_and(|model| model.contains("gpt-5.6")) {
+        return;
+    }
+    for url in pictures(subject) {
+        let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
+        let sides =
+            data.and_then(|data| Some((tokens::shortest_side(data)?, tokens::longest_side(data)?)));
+        let Some((short, long)) = sides else { continue };
+        let patches = short.div_ceil(PATCH).saturating_mul(long.div_ceil(PATCH));
+        if patches > MOST_PATCHES {
+            let message = format!(
+                "according to user reports, an image of {patches} patches is too large: the limit is {MOST_PATCHES}"
+            );
+            found
+                .at(url, message)
+                .warning()
+                .help("scale the image down: a patch is 32 × 32 pixels");
+        }
+    }
+}
+
+/// The maximum number of videos in a request to Vertex AI.
+const VERTEX_VIDEOS: usize = 10;
+
+fn videos<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let parts = subject.history().parts().map(|(_, part)| part.value);
+    let videos: Vec<&Value> = parts.filter(|part| is_video(part)).collect();
+    if let Some(further) = videos.get(VERTEX_VIDEOS) {
+        let message = format!(
+            "{} videos, but Vertex AI accepts at most {VERTEX_VIDEOS} in a request",
+            videos.len()
+        );
+        found
+            .at(further, message)
+            .help("leave out the oldest videos");
+    }
+}
+
+/// Returns `true` if a part of a Gemini request is a video.
+fn is_video(part: &Value) -> bool {
+    let names = ["inlineData", "inline_data", "fileData", "file_data"];
+    let mut data = names.iter().filter_map(|name| part.get(*name));
+    data.any(|data| {
+        let media_type = data.get("mimeType").or_else(|| data.get("mime_type"));
+        let media_type = media_type.and_then(Value::as_str).unwrap_or_default();
+        media_type.starts_with("video/")
+    })
+}
+
+/// Returns the URLs of the images in messages and items of OpenAI's formats.
 fn pictures<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let parts = subject.history().parts();
     let images = parts.filter_map(|(_, part)| part.value.get("image_url"));

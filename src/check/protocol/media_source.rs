@@ -144,7 +144,7 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::MistralChat if entry.role == Role::Assistant => found
             .at(part, "Mistral does not accept images in assistant messages")
             .help("put them into a user message"),
-        WireFormat::MistralChat => mistral(found, part),
+        WireFormat::MistralChat => mistral(subject, found, part),
         WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
@@ -152,8 +152,16 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
     }
 }
 
-/// Reports an image that is sent as a document.
-fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
+/// Reports an image that is sent as a document, and data that is not a PDF or not audio.
+fn mistral<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
+    let document = part.get("document_url");
+    if let Some(url) = document {
+        other_document(url, url.as_str().and_then(of_data_url), found);
+    }
+    if let Some(audio) = part.get("input_audio") {
+        let data = audio.get("data").unwrap_or(audio);
+        input_audio(subject, found, audio, data);
+    }
     let said = text_of(part, "document_url")
         .and_then(of_data_url)
         .map(|(said, _)| said);
@@ -165,6 +173,37 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
                 "Mistral does not accept an image as a document",
             )
             .help("send it as a part of the type `image_url`");
+    }
+}
+
+/// Reports data that is declared as a PDF, but is something else. `url` is the media type and the
+/// Base64 data of a `data:` URL.
+fn other_document<'b>(at: &'b Value, url: Option<(&str, &str)>, found: &mut Found<'b>) {
+    let data = url.filter(|(said, _)| *said == PDF).map(|(_, data)| data);
+    let real = data.and_then(media_type::media_type);
+    if let Some(real) = real.filter(|real| *real != PDF) {
+        found
+            .at(at, format!("the data is `{real}`, not PDF"))
+            .warning()
+            .help("send the intended document");
+    }
+}
+
+/// Reports data that is declared as a video, but is text, an image or a document.
+fn other_video<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
+    let Some(video) = part.get("video_url") else {
+        return;
+    };
+    let url = video.get("url").unwrap_or(video);
+    let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
+    let real = data.and_then(media_type::media_type);
+    if let Some(real) = real.filter(|real| !is_sound(real)) {
+        let note = found.at(url, format!("the data is `{real}`, not a video"));
+        let note = match subject.server {
+            Server::Qwen => note,
+            _ => note.warning(),
+        };
+        note.help("send the intended video");
     }
 }
 
@@ -424,8 +463,12 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
         Server::OpenAi | Server::Ollama | Server::Qwen | Server::Unknown
     ) && kind == "input_audio"
     {
-        input_audio(subject, found, part.get("input_audio").unwrap_or(part));
+        let audio = part.get("input_audio").unwrap_or(part);
+        if let Some(data) = audio.get("data") {
+            input_audio(subject, found, audio, data);
+        }
     }
+    other_video(subject, found, part);
     if subject.server == Server::OpenAi && kind == "file" {
         chat_file(found, part.get("file").unwrap_or(part));
     }
@@ -487,19 +530,28 @@ fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
 }
 
 /// Reports audio whose bytes are not audio, but text, an image or a document, or whose format
-/// differs from the declared one. Qwen also accepts URLs and `data:` URLs.
-fn input_audio<'b>(subject: &Subject<'b>, found: &mut Found<'b>, audio: &'b Value) {
-    let Some(data) = text_of(audio, "data") else {
+/// differs from the declared one. Qwen and Mistral also accept URLs and `data:` URLs.
+fn input_audio<'b>(
+    subject: &Subject<'b>,
+    found: &mut Found<'b>,
+    audio: &'b Value,
+    sent: &'b Value,
+) {
+    let Some(data) = sent.as_str() else {
         return;
     };
+    let takes_urls = [Server::Qwen, Server::Mistral].contains(&subject.server);
     let data = match of_data_url(data) {
-        Some((_, data)) if subject.server == Server::Qwen => data,
-        None if subject.server == Server::Qwen && data.contains("://") => return,
+        Some((_, data)) if takes_urls => data,
+        None if takes_urls && data.contains("://") => {
+            unreachable(sent, false, found);
+            return;
+        }
         _ => data,
     };
     if !media_type::is_base64(data) {
         found
-            .at_member(audio, "data", "this is not Base64")
+            .at(sent, "this is not Base64")
             .help("encode the bytes of the recording once");
         return;
     }
@@ -509,7 +561,7 @@ fn input_audio<'b>(subject: &Subject<'b>, found: &mut Found<'b>, audio: &'b Valu
     let declared = text_of(audio, "format").unwrap_or_default();
     if !is_sound(real) {
         found
-            .at_member(audio, "data", format!("the data is `{real}`, not audio"))
+            .at(sent, format!("the data is `{real}`, not audio"))
             .warning()
             .help("send the intended recording");
     } else if is_other_sound(declared, real) {
@@ -571,7 +623,9 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         let note = if is_sure { note } else { note.warning() };
         note.help("send the intended image");
     }
-    if let Some(real) = media_type::media_type(data).filter(|real| !COMMON_IMAGES.contains(real)) {
+    if let Some(real) =
+        media_type::media_type(data).filter(|real| !is_taken_image(subject.server, real))
+    {
         let note = found.at(
             url,
             format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP"),
@@ -587,6 +641,14 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
             .warning()
             .help("send the whole image");
     }
+}
+
+/// Returns `true` if a server accepts images of a media type. Qwen and Volcengine also accept BMP,
+/// TIFF, HEIC and others.
+fn is_taken_image(server: Server, real: &str) -> bool {
+    let takes_more = [Server::Qwen, Server::Volcengine].contains(&server);
+    COMMON_IMAGES.contains(&real)
+        || takes_more && real.starts_with("image/") && real != "image/svg+xml"
 }
 
 fn no_picture(said: &str) -> String {
@@ -637,6 +699,9 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         }
     }
     let data = text_of(file, "file_data").and_then(of_data_url);
+    if let Some(sent) = file.get("file_data") {
+        other_document(sent, data, found);
+    }
     if data.is_some_and(|(_, data)| !media_type::is_base64(data)) {
         found
             .at_member(file, "file_data", "what follows `base64,` is not Base64")

@@ -17,7 +17,7 @@ const LOOKED_AT: usize = 64;
 
 /// File signatures: the offset, the bytes there, and the media type. Source: the specifications of
 /// the formats.
-const SIGNATURES: [(usize, &[u8], &str); 23] = [
+const SIGNATURES: [(usize, &[u8], &str); 24] = [
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF8", "image/gif"),
@@ -32,6 +32,7 @@ const SIGNATURES: [(usize, &[u8], &str); 23] = [
     (4, b"ftyp", "video/mp4"),
     (0, b"II*\0", "image/tiff"),
     (0, b"MM\0*", "image/tiff"),
+    (0, b"\0\0\x01\0", "image/x-icon"),
     (0, b"%PDF", "application/pdf"),
     (0, b"ID3", "audio/mpeg"),
     (0, b"\xff\xfb", "audio/mpeg"),

@@ -129,6 +129,7 @@ fn help(breach: &Breach<'_, '_>, taken: &Taken) -> String {
         Demand::Absent {
             instead: None,
             values,
+            ..
         } if values.is_empty() => "leave it out".to_owned(),
         Demand::Absent { .. } => "leave it out, or write another value".to_owned(),
         Demand::Value { .. } if taken.is_nothing() => "leave it out".to_owned(),

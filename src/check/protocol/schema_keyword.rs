@@ -59,6 +59,8 @@ body_rule! {
         "google-gemini/gemini-cli#13326": "*reference to undefined schema*",
         "agent-infra/sandbox#83": "the same error",
         "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
+        "anomalyco/opencode#49392": "*field predicate failed: $type == Type.ARRAY*, for `items` next to `anyOf`",
+        "google-gemini/gemini-cli#23382": "*requires unspecified property*, in `parametersJsonSchema`",
     }
 }
 
@@ -141,8 +143,19 @@ const BESIDE_REFERENCE: [&str; 8] = [
 /// Checks the references in a JSON Schema.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     visit(root, &mut |inner| {
-        if inner.get("$ref").is_none() {
+        unspecified_properties(inner, found);
+        let Some(target) = text(inner, "$ref") else {
             return;
+        };
+        if !target.starts_with('#') {
+            found
+                .at_member(
+                    inner,
+                    "$ref",
+                    "this reference does not point into this schema",
+                )
+                .warning()
+                .help("write the schema under `$defs`, and `#/$defs/NAME` here");
         }
         if references::is_lost(root, inner) {
             found
@@ -167,6 +180,28 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
                 .help("remove this member, or write the schema here in place of the reference");
         }
     });
+}
+
+/// Reports names in `required` that are no properties, next to properties of the same schema.
+fn unspecified_properties<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    for required in elements(inner.get("required")) {
+        if let Some(name) = required
+            .as_str()
+            .filter(|name| !properties.contains_key(*name))
+        {
+            let message = format!(
+                "`{}` is required, but is not a property here, which Gemini reportedly rejects",
+                crate::text::cut(name, 60)
+            );
+            found
+                .at(required, message)
+                .warning()
+                .help("declare the property, or remove its name from `required`");
+        }
+    }
 }
 
 /// Reports keywords next to `anyOf`, which Vertex AI rejects according to user reports.
@@ -238,10 +273,11 @@ fn check_node<'b>(
         ("properties", is_object, "objects"),
         ("items", is_array, "arrays"),
     ] {
-        if has(name, inner) && has("type", inner) && !belongs {
+        let is_other = has("type", inner) || has("anyOf", inner);
+        if has(name, inner) && is_other && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` is allowed only for {kind}"))
-                .help("remove this keyword, or fix the type");
+                .help("remove this keyword, fix the type, or move the keyword into an alternative of that type");
         }
     }
     check_required(inner, found);

@@ -174,7 +174,7 @@ mod tests {
     use crate::diag::Severity;
     use crate::json::Pointer;
     use crate::provider::{ApiHeaders, Server, WireFormat};
-    use crate::repo::{Condition, Fact, Family, LoadOptions, Repo, State, load};
+    use crate::repo::{Condition, Fact, Family, LoadOptions, PathStart, Repo, State, load};
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
@@ -272,17 +272,29 @@ mod tests {
         *at = value;
     }
 
+    /// Returns the location in the body that a condition of a fact is about.
+    fn pointer_of(condition: &Condition, place: &Pointer) -> Pointer {
+        let start = match condition.from {
+            PathStart::Body => Some(Pointer::root()),
+            PathStart::Member => Some(place.clone()),
+            PathStart::Holder => place.parent(),
+        };
+        let start = start.unwrap_or_else(Pointer::root);
+        Pointer::parse(&format!("{start}{}", condition.at.pointer))
+    }
+
     /// Returns a body to which a fact applies, with a value at one of the fact's locations.
     fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
         let mut body = json!({"model": model});
-        for Condition { at, is } in &fact.when {
-            match is {
+        put(&mut body, place, value);
+        for condition in &fact.when {
+            let at = pointer_of(condition, place);
+            match &condition.is {
                 State::Present(false) => {}
-                State::Present(true) => put(&mut body, &at.pointer, json!("some")),
-                State::OneOf(values) => put(&mut body, &at.pointer, values[0].clone()),
+                State::Present(true) => put(&mut body, &at, json!("some")),
+                State::OneOf(values) => put(&mut body, &at, values[0].clone()),
             }
         }
-        put(&mut body, place, value);
         body
     }
 

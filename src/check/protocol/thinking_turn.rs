@@ -201,7 +201,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     .help("leave out the `id`, or send the reasoning item before it");
             }
         } else if is_stored && subject.facts.is(Property::ThinksByDefault) {
-            stored_call(items, at, found);
+            stored_item(items, at, found);
         }
         moved_message(items, at, found);
     }
@@ -243,11 +243,13 @@ const CALLS: [&str; 4] = [
     "file_search_call",
 ];
 
-/// Reports a stored call that comes first in its turn, but without the reasoning that led to it.
-fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
-    let Some(item) = items.get(at).filter(|item| is_call(item) && has_id(item)) else {
+/// Reports a stored call or message that comes first in its turn, but without the reasoning that
+/// led to it.
+fn stored_item<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
+    let item = &items[at];
+    if !has_id(item) || !(is_call(item) || is_answer(item)) {
         return;
-    };
+    }
     let before = items[..at].iter().rev().find(|other| !is_call(other));
     let is_first =
         before.is_none_or(|before| before.get("role").is_some_and(|role| role == "user"));
@@ -256,16 +258,21 @@ fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
             .at_member(
                 item,
                 "id",
-                "a call with an `id` comes without the reasoning that led to it, which is rejected according to user reports",
+                "an item with an `id` comes without the reasoning that led to it, which is rejected according to user reports",
             )
             .warning()
-            .help(if ends_turn(item) {
+            .help(if !is_call(item) || ends_turn(item) {
                 "leave out the `id`, or send the reasoning item before it"
             } else {
                 // Calls that the server runs need their `id` (openai/codex#6926).
                 "send the reasoning item before it, or leave out the call"
             });
     }
+}
+
+/// Returns `true` for a message of the model.
+fn is_answer(item: &Value) -> bool {
+    is_type(item, "message") && is_assistant(item)
 }
 
 fn is_call(item: &Value) -> bool {
@@ -354,6 +361,7 @@ fn reasoned_calls<'b>(
         .is_some_and(|thinking| !is_type(thinking, "enabled"))
         || matches!(subject.server, Server::SiliconFlow | Server::MiMo)
             && !is_told_to_think(subject)
+            && !subject.facts.is(Property::ThinksByDefault)
     {
         return;
     }

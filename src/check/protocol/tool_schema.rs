@@ -305,7 +305,9 @@ fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
 fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let (server, is_sure) = match subject.level_of(Server::MiniMax) {
         Some(level) => (Server::MiniMax, level == Severity::Error),
-        None if subject.server == Server::Databricks => (Server::Databricks, false),
+        None if [Server::Databricks, Server::Volcengine].contains(&subject.server) => {
+            (subject.server, false)
+        }
         None => return,
     };
     for tool in tools(subject)

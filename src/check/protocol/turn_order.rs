@@ -64,6 +64,7 @@ body_rule! {
             "Perplexity: *user and assistant roles should be alternating*",
         "anomalyco/opencode#9416": "Perplexity: the same error",
         "BerriAI/litellm#3918": "Perplexity: *Last message must have role `user`*",
+        "pipecat-ai/pipecat#4009": "Perplexity: no system messages after the first turn",
         "openclaw/openclaw#19386": "MiniMax rejects two system messages, and accepts one",
         "can1357/oh-my-pi#954": "MiniMax rejects two system messages, measured",
         "MiniMax-AI/MiniMax-M2#51": "MiniMax's developers confirm it",
@@ -203,6 +204,11 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
             .warning()
             .help("merge the two messages");
     }
+    led_by_model(subject, entries, found);
+}
+
+/// Finds a first message, after the prompts, that is from the assistant.
+fn led_by_model<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let first = entries.iter().find(|entry| entry.role != Role::System);
     if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
         let server = subject.server.name();
@@ -320,6 +326,10 @@ fn alternating_to_the_user<'b>(
 ) {
     let is_sure = subject.server == Server::Perplexity;
     let server = subject.server.name();
+    if is_sure {
+        late_prompt(entries, found);
+        led_by_model(subject, entries, found);
+    }
     for pair in entries.windows(2) {
         let is_same = match (pair[0].role, pair[1].role) {
             (Role::User, Role::User) | (Role::Assistant, Role::Assistant) => true,
@@ -342,6 +352,23 @@ fn alternating_to_the_user<'b>(
             .at_member(last.value, "role", message)
             .warning()
             .help("end with a user message");
+    }
+}
+
+/// Reports a system message after other messages, at Perplexity.
+fn late_prompt<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+    let mut later = entries
+        .iter()
+        .skip_while(|entry| entry.role == Role::System);
+    if let Some(late) = later.find(|entry| entry.role == Role::System) {
+        found
+            .at_member(
+                late.value,
+                "role",
+                "a report says that Perplexity accepts system messages only at the beginning",
+            )
+            .warning()
+            .help("put the instructions into the first message");
     }
 }
 

@@ -5,13 +5,14 @@
 //! validators. [`Document`](super::document::Document) compiles them on first use.
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::unit::{Check, CheckId, MemberRef};
 
 /// A bundled schema, split into a separate check for each member of a body.
 pub(super) struct Bundled {
-    /// The text of the schema file.
-    schema: &'static str,
+    /// The digest of the schema file.
+    schema: Digest,
     extension: Option<Extension<'static>>,
     required: &'static [&'static str],
     /// The checks by member name, sorted by the length of the name and then by name.
@@ -19,13 +20,20 @@ pub(super) struct Bundled {
     together: Option<Together>,
 }
 
+/// The SHA-256 digest of a file's text.
+pub(super) type Digest = [u8; 32];
+
+/// Returns the digest by which a file's text is compared with the bundled files.
+pub(super) fn digest(text: &str) -> Digest {
+    Sha256::digest(text.as_bytes()).into()
+}
+
 /// A name in an extension file. The schema accepts the fields that the file lists under this name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extension<'t> {
-    /// The name. It precedes `file`, so that the derived comparison reads `file` only if the names
-    /// are equal.
     pub(super) name: &'t str,
-    pub(super) file: &'t str,
+    /// The digest of the file.
+    pub(super) file: Digest,
 }
 
 /// A schema constraint on several members at once.
@@ -39,13 +47,16 @@ struct Together {
 
 impl Bundled {
     /// Returns the validators of a schema file with an extension; `None` if they are not bundled.
-    pub(super) fn find(schema: &str, extension: Option<Extension<'_>>) -> Option<&'static Bundled> {
+    pub(super) fn find(
+        schema: Digest,
+        extension: Option<Extension<'_>>,
+    ) -> Option<&'static Bundled> {
         ALL.iter()
             .find(|known| known.extension == extension && known.schema == schema)
     }
 
     /// Returns the names that an extension file lists; `None` if the file is not bundled.
-    pub(super) fn names_in(file: &str) -> Option<Vec<&'static str>> {
+    pub(super) fn names_in(file: Digest) -> Option<Vec<&'static str>> {
         let listed = ALL
             .iter()
             .filter_map(|known| known.extension)

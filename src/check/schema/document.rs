@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::bundled::{Bundled, Extension};
+use super::bundled::{Bundled, Digest, Extension, digest};
 use super::cost::cost;
 use super::elements::Elements;
 use super::graph::Graph;
@@ -80,10 +80,28 @@ impl Question for ElementsOf {
     }
 }
 
+/// A schema file.
+pub(super) struct SchemaFile {
+    file: FileId,
+    text: Arc<SourceText>,
+    digest: Digest,
+}
+
+impl SchemaFile {
+    pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> SchemaFile {
+        SchemaFile {
+            file,
+            text: Arc::clone(text),
+            digest: digest(text.as_str()),
+        }
+    }
+}
+
 /// An extension file.
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
+    digest: Digest,
     /// The names in a bundled file; `None` for other files, whose value is parsed instead.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
@@ -113,11 +131,12 @@ pub(super) enum Input<'b> {
 impl Extensions {
     /// Creates an extension file from text whose [form](check_extensions) is valid.
     pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
-        let names = Bundled::names_in(text.as_str());
+        let digest = digest(text.as_str());
         Extensions {
             file,
             text: Arc::clone(text),
-            names,
+            digest,
+            names: Bundled::names_in(digest),
             value: OnceLock::new(),
         }
     }
@@ -238,8 +257,7 @@ impl Document {
     /// Returns an error if the result is not usable, which never happens with bundled files.
     pub(super) fn new(
         wire: WireFormat,
-        file: FileId,
-        text: &Arc<SourceText>,
+        schema: &SchemaFile,
         extensions: &[Arc<Extensions>],
         names: &[String],
         memory: &Weak<Memory>,
@@ -249,21 +267,18 @@ impl Document {
             .filter(|file| names.iter().any(|name| file.list(name)))
             .cloned()
             .collect();
-        let of_format = Bundled::find(text.as_str(), None);
+        let of_format = Bundled::find(schema.digest, None);
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
-            ([file], [name]) => Bundled::find(
-                text.as_str(),
-                Some(Extension {
-                    file: file.text.as_str(),
-                    name,
-                }),
-            ),
+            ([listed], [name]) => {
+                let file = listed.digest;
+                Bundled::find(schema.digest, Some(Extension { name, file }))
+            }
             _ => None,
         };
         let names = names.to_vec();
         let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
-        let (id, text) = (Identity::new(), Arc::clone(text));
+        let (id, text) = (Identity::new(), Arc::clone(&schema.text));
         let memory = Weak::clone(memory);
         let document = Document {
             id,
@@ -279,7 +294,7 @@ impl Document {
         if document.bundled.is_none() {
             let compiled = document
                 .compile()
-                .map_err(|refusal| document.unusable(file, refusal))?;
+                .map_err(|refusal| document.unusable(schema.file, refusal))?;
             document.compiled.get_or_init(|| compiled);
         }
         Ok(document)

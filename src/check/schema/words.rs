@@ -25,6 +25,9 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
             Some("") => "must not be empty".to_owned(),
             _ => "must not be only whitespace".to_owned(),
         },
+        Kind::Pattern { pattern } if pattern == r"^$|\S" => {
+            "must not be only whitespace".to_owned()
+        }
         Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
         Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
         Kind::MultipleOf { multiple_of } => {
@@ -38,7 +41,7 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
 }
 
 /// The patterns of the bundled schemas, with advice for values that do not match.
-const ADVICE: [(&str, &str); 13] = [
+const ADVICE: [(&str, &str); 16] = [
     ("^[a-zA-Z0-9_-]+$", "use only letters, digits, `_` and `-`"),
     (
         "^[A-Za-z_][A-Za-z0-9_.:-]*$",
@@ -59,6 +62,18 @@ const ADVICE: [(&str, &str); 13] = [
     (
         "^(https?://|data:image/(png|jpeg|jpg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$)",
         "write the image's URL, or `data:image/png;base64,…` with its bytes (PNG, JPEG, GIF or WebP)",
+    ),
+    (
+        "^(https?://|oss://|data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$)",
+        "write the image's URL, or `data:image/png;base64,…` with its bytes",
+    ),
+    (
+        "^(https?://|(data:image/[a-z]+;base64,)?[A-Za-z0-9+/]+={0,2}$)",
+        "write the image's URL, or `data:image/png;base64,…` with its bytes",
+    ),
+    (
+        "^(https?://|data:image/(png|jpeg|jpg|webp);base64,[A-Za-z0-9+/]+={0,2}$)",
+        "write `data:image/png;base64,…` with the bytes of the image (PNG, JPEG or WebP)",
     ),
     (
         "^data:image/(png|jpeg|jpg|webp);base64,[A-Za-z0-9+/]+={0,2}$",
@@ -318,8 +333,9 @@ mod tests {
 
     /// The patterns that need no advice: the description says what is accepted, or another message
     /// explains them.
-    const WITHOUT_ADVICE: [&str; 6] = [
+    const WITHOUT_ADVICE: [&str; 7] = [
         r"\S",
+        r"^$|\S",
         r"^\s*$",
         "^(always|never)$",
         "^(json)?$",

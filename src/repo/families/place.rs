@@ -12,6 +12,15 @@ pub struct MemberPath {
     steps: Box<[Step]>,
 }
 
+/// A value that a path leads to.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundMember<'b> {
+    /// The value.
+    pub value: &'b Value,
+    /// The object or list that contains the value; `None` for a top-level member.
+    pub holder: Option<&'b Value>,
+}
+
 /// One step of a pointer, with a member's name and its alternative spelling.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
@@ -51,19 +60,31 @@ impl MemberPath {
             })
     }
 
-    /// Returns the values of these members, except `null`. `member` returns a top-level member of
-    /// the body by name, and `both` is `true` if both spellings of names are accepted.
+    /// Returns these members. `member` returns a top-level member of the body by name, and `both`
+    /// is `true` if both spellings of names are accepted.
     pub fn find<'b>(
         &self,
         both: bool,
         member: impl Fn(&str) -> Option<&'b Value>,
-    ) -> Vec<&'b Value> {
+    ) -> Vec<FoundMember<'b>> {
         let mut found = Vec::new();
         if let Some((first, rest)) = self.steps.split_first()
             && let Some(value) = first.find(both, member)
         {
-            find_in(rest, both, value, &mut found);
+            let first = FoundMember {
+                value,
+                holder: None,
+            };
+            find_in(rest, both, first, &mut found);
         }
+        found
+    }
+
+    /// Returns these members of a value, as if it were the body.
+    pub fn find_below<'b>(&self, both: bool, value: &'b Value) -> Vec<FoundMember<'b>> {
+        let mut found = Vec::new();
+        let holder = None;
+        find_in(&self.steps, both, FoundMember { value, holder }, &mut found);
         found
     }
 
@@ -81,23 +102,28 @@ impl MemberPath {
 
 /// Adds the values that the steps point to; `*` stands for each element of a list. A value that is
 /// not a list is treated as a list with one element, as in servers that read protocol buffers.
-fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
-    match (steps, value) {
-        ([], Value::Null) => {}
-        ([], value) => found.push(value),
+fn find_in<'b>(
+    steps: &[Step],
+    both: bool,
+    member: FoundMember<'b>,
+    found: &mut Vec<FoundMember<'b>>,
+) {
+    let holder = Some(member.value);
+    match (steps, member.value) {
+        ([], _) => found.push(member),
         ([any, rest @ ..], Value::Array(elements)) if &*any.name == "*" => {
-            elements
-                .iter()
-                .for_each(|element| find_in(rest, both, element, found));
-        }
-        ([any, rest @ ..], value) if &*any.name == "*" => {
-            if both {
-                find_in(rest, both, value, found);
+            for value in elements {
+                find_in(rest, both, FoundMember { value, holder }, found);
             }
         }
-        ([step, rest @ ..], value) => {
-            if let Some(inner) = step.find(both, |name| value.get(name)) {
-                find_in(rest, both, inner, found);
+        ([any, rest @ ..], _) if &*any.name == "*" => {
+            if both {
+                find_in(rest, both, member, found);
+            }
+        }
+        ([step, rest @ ..], object) => {
+            if let Some(value) = step.find(both, |name| object.get(name)) {
+                find_in(rest, both, FoundMember { value, holder }, found);
             }
         }
     }

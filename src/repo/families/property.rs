@@ -17,6 +17,8 @@ pub enum Property {
     ShortCallIds,
     /// Calls in the current turn must have signatures.
     SignedCalls,
+    /// Images of the model must have signatures.
+    SignedImages,
     /// `tool_choice` may specify functions even if all tools are built-in.
     BuiltinChoice,
     /// The model thinks unless the request disables this.
@@ -44,7 +46,7 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 18] = [
+    pub const ALL: [Property; 19] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -52,6 +54,7 @@ impl Property {
         Property::MixedResults,
         Property::ShortCallIds,
         Property::SignedCalls,
+        Property::SignedImages,
         Property::BuiltinChoice,
         Property::ThinksByDefault,
         Property::ForcedCalls,
@@ -75,6 +78,7 @@ impl Property {
             Property::MixedResults => "mixed_results",
             Property::ShortCallIds => "short_call_ids",
             Property::SignedCalls => "signed_calls",
+            Property::SignedImages => "signed_images",
             Property::BuiltinChoice => "builtin_choice",
             Property::ThinksByDefault => "thinks_by_default",
             Property::ForcedCalls => "forced_calls",
@@ -120,6 +124,10 @@ impl Property {
             Property::SignedCalls => (
                 "requires the signatures of calls in the current turn",
                 "accepts calls without signatures",
+            ),
+            Property::SignedImages => (
+                "requires the signatures of its images",
+                "accepts its images without signatures",
             ),
             Property::BuiltinChoice => (
                 "accepts a `tool_choice` of functions even if the request has only built-in tools",
