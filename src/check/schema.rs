@@ -307,11 +307,9 @@ impl AgentSchemas {
     /// warnings. Violations of a repository's own schema remain errors.
     #[must_use]
     pub(super) fn at(mut self, server: Server, headers: &ApiHeaders) -> AgentSchemas {
-        let refuses = server.refuses_unknown_fields()
-            || headers
-                .sites
-                .iter()
-                .any(|site| site.refuses_unknown_fields());
+        let mut sites = headers.sites.iter();
+        let refuses = !headers.allows_unknown_fields
+            && (server.refuses_unknown_fields() || sites.any(|site| site.refuses_unknown_fields()));
         self.passes_over = (!refuses).then_some(server.name());
         self
     }

@@ -25,6 +25,9 @@ pub struct ApiHeaders {
     pub(crate) host: Option<String>,
     /// The software that a user named as the server; `None` if unknown.
     pub(crate) software: Option<Software>,
+    /// `true` if `extra-parameters` asks Azure's model inference API not to reject unknown fields:
+    /// <https://learn.microsoft.com/en-us/rest/api/aifoundry/model-inference>.
+    pub(crate) allows_unknown_fields: bool,
 }
 
 /// The name by which families refer to unknown servers in a private network.
@@ -41,6 +44,7 @@ impl ApiHeaders {
         sites: Vec::new(),
         host: None,
         software: None,
+        allows_unknown_fields: false,
     };
 
     /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
@@ -80,11 +84,13 @@ impl ApiHeaders {
         };
         let host = self.host.clone().or_else(|| others.host.clone());
         let software = self.software.or(others.software);
+        let allows_unknown_fields = self.allows_unknown_fields || others.allows_unknown_fields;
         let known = if self.is_unknown() { others } else { self };
         ApiHeaders {
             sites,
             host,
             software,
+            allows_unknown_fields,
             ..known
         }
     }
@@ -173,6 +179,9 @@ impl ApiHeaders {
                 read.betas
                     .get_or_insert_default()
                     .extend(names.map(str::to_owned));
+            } else if name.eq_ignore_ascii_case("extra-parameters") {
+                let value = value.trim();
+                read.allows_unknown_fields = ["pass-through", "drop"].contains(&value);
             }
         }
         if read.version.is_some() {
@@ -204,7 +213,7 @@ impl ApiHeaders {
 
     /// Returns `true` if nothing is known about the headers.
     pub fn is_unknown(&self) -> bool {
-        self.version.is_none() && self.betas.is_none()
+        self.version.is_none() && self.betas.is_none() && !self.allows_unknown_fields
     }
 
     /// Returns `true` if the request asks for a beta feature, or for one whose name begins with the
