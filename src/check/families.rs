@@ -46,9 +46,7 @@ impl ModelFacts {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         facts
             .filter(|fact| {
-                fact.at.contains(place)
-                    && is_of_wire(fact, subject.wire)
-                    && holds(fact, subject, None)
+                fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject)
             })
             .map(|fact| &fact.demand)
     }
@@ -64,7 +62,7 @@ impl ModelFacts {
         let mut about = facts.filter(|fact| {
             fact.at.iter().any(|place| place.is_at(&tokens)) && is_of_wire(fact, subject.wire)
         });
-        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject, None))
+        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
     /// Returns the number of facts that a body violates.
@@ -115,9 +113,11 @@ impl ModelFacts {
         let (family, standing) = &self.families[at.family];
         let fact = &family.facts[at.fact];
         let wrong = members.iter().filter(|it| !is_met(&fact.demand, it.value));
+        let mut wrong = wrong.peekable();
         // The conditions are checked last, because most values are right.
+        let may_be_breached = wrong.peek().is_some() && holds(fact, subject);
         let breached: Vec<&'b Value> = wrong
-            .filter(|it| holds(fact, subject, Some(it)))
+            .filter(|it| may_be_breached && holds_at(fact, subject, it))
             .map(|it| it.value)
             .collect();
         let severity = standing.at_most(fact.level);
@@ -142,51 +142,53 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     }
 }
 
-/// Returns `true` if the conditions of a fact hold for a member; for `None`, if they may hold for a
-/// member.
-fn holds<'b>(fact: &Fact, subject: &Subject<'b>, member: Option<&FoundMember<'b>>) -> bool {
+/// Returns `true` if the conditions of a fact on the body hold.
+fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
     let mut when = fact.when.iter();
     let mut unless = fact.unless.iter();
-    when.all(|condition| condition.is_met(subject, member).unwrap_or(true))
-        && !unless.any(|condition| condition.is_met(subject, member).unwrap_or(false))
+    when.all(|condition| condition.is_met_by_body(subject).unwrap_or(true))
+        && !unless.any(|condition| condition.is_met_by_body(subject).unwrap_or(false))
+}
+
+/// Returns `true` if the conditions of a fact on a member and its neighbours hold.
+fn holds_at(fact: &Fact, subject: &Subject<'_>, member: &FoundMember<'_>) -> bool {
+    let mut when = fact.when.iter();
+    let mut unless = fact.unless.iter();
+    when.all(|condition| condition.is_met_at(subject, member).unwrap_or(true))
+        && !unless.any(|condition| condition.is_met_at(subject, member).unwrap_or(false))
 }
 
 impl Condition {
-    /// Returns `true` if a body meets the condition; `None` if this depends on a member that is
-    /// unknown.
-    fn is_met<'b>(&self, subject: &Subject<'b>, member: Option<&FoundMember<'b>>) -> Option<bool> {
-        Some(self.is.is_state_of(&values_of(self, subject, member)?))
+    /// Returns `true` if the body meets the condition; `None` if the condition is about a member
+    /// and its neighbours.
+    fn is_met_by_body(&self, subject: &Subject<'_>) -> Option<bool> {
+        (self.from == PathStart::Body).then(|| self.is.is_state_of(&subject.at(&self.at)))
+    }
+
+    /// Returns `true` if a member and its neighbours meet the condition; `None` if the condition is
+    /// about the body.
+    fn is_met_at(&self, subject: &Subject<'_>, member: &FoundMember<'_>) -> Option<bool> {
+        let both = subject.wire.facts().has_two_spellings;
+        let found = match (self.from, member.holder) {
+            (PathStart::Body, _) => return None,
+            (PathStart::Member, _) => self.at.find_below(both, member.value),
+            (PathStart::Holder, Some(holder)) => self.at.find_below(both, holder),
+            // The body contains the member.
+            (PathStart::Holder, None) => subject.at(&self.at),
+        };
+        Some(self.is.is_state_of(&found))
     }
 }
 
-/// Returns the values that a condition is about, except `null`; `None` if they depend on a member
-/// that is unknown.
-fn values_of<'b>(
-    condition: &Condition,
-    subject: &Subject<'b>,
-    member: Option<&FoundMember<'b>>,
-) -> Option<Vec<&'b Value>> {
-    let both = subject.wire.facts().has_two_spellings;
-    let found = match condition.from {
-        PathStart::Body => subject.at(&condition.at),
-        PathStart::Member => condition.at.find_below(both, member?.value),
-        PathStart::Holder => match member?.holder {
-            Some(holder) => condition.at.find_below(both, holder),
-            None => subject.at(&condition.at),
-        },
-    };
-    let values = found.into_iter().map(|it| it.value);
-    Some(values.filter(|value| !value.is_null()).collect())
-}
-
 impl State {
-    /// Returns `true` if these values of a member have the state.
-    fn is_state_of(&self, values: &[&Value]) -> bool {
+    /// Returns `true` if the members at a place have the state; `null` counts as absent.
+    fn is_state_of(&self, found: &[FoundMember<'_>]) -> bool {
+        let mut values = found.iter().map(|it| it.value).filter(|it| !it.is_null());
         match self {
-            State::Present(wanted) => values.is_empty() != *wanted,
-            State::OneOf(wanted) => values
-                .iter()
-                .any(|value| wanted.iter().any(|other| is_same(value, other))),
+            State::Present(wanted) => values.next().is_some() == *wanted,
+            State::OneOf(wanted) => {
+                values.any(|value| wanted.iter().any(|other| is_same(value, other)))
+            }
         }
     }
 }

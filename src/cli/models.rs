@@ -155,7 +155,7 @@ fn document(family: &Family) -> Value {
         "seen": family.origin.seen.as_deref(),
         "reasoned_calls": family.reasoned_calls.map(Severity::name), "cache_minimum": family.cache_minimum,
         "context_window": family.context_window,
-        "longest_request": family.longest_request,
+        "longest_request": family.longest_request, "image_patches": family.image_patches,
         "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
     });

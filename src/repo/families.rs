@@ -33,7 +33,7 @@ pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// The keys in a family entry that are not properties.
-const OWN_KEYS: [&str; 18] = [
+const OWN_KEYS: [&str; 19] = [
     "name",
     "models",
     "except",
@@ -49,6 +49,7 @@ const OWN_KEYS: [&str; 18] = [
     "cache_minimum",
     "context_window",
     "longest_request",
+    "image_patches",
     "price",
     "refuses",
     "takes",
@@ -134,6 +135,8 @@ pub struct Family {
     pub context_window: Option<i64>,
     /// The maximum number of tokens in a request, if it is less than the context window.
     pub longest_request: Option<i64>,
+    /// The maximum number of patches into which the model divides an image.
+    pub image_patches: Option<i64>,
     /// The models' token prices, if known.
     pub price: Option<Price>,
     /// The facts about body members.
@@ -399,6 +402,7 @@ impl Family {
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let context_window = reader.integer("context_window").map(|it| it.value);
         let longest_request = reader.integer("longest_request").map(|it| it.value);
+        let image_patches = reader.integer("image_patches").map(|it| it.value);
         let price = Price::read(&mut reader);
         let mut facts = Fact::read_all(&mut reader, "refuses", &REFUSAL);
         facts.extend(Fact::read_all(&mut reader, "takes", &TAKEN));
@@ -419,6 +423,7 @@ impl Family {
             cache_minimum,
             context_window,
             longest_request,
+            image_patches,
             price,
             facts,
         })

@@ -27,6 +27,7 @@ body_rule! {
         "MacPaw/OpenAI#432": "OpenAI rejects an item that `previous_response_id` already contains",
         "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
         "smixs/iva-agent#19": "the same error",
+        "danny-avila/LibreChat#8178": "*Expected an ID that begins with 'file'*",
         "langchain-ai/langchainjs#11044": "*Expected an ID that contains letters, numbers, underscores, or dashes*",
     }
 }
@@ -71,9 +72,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             );
             note.help("send only the items since that response");
         } else if let Some(fault) = fault(item, id) {
-            found
-                .at_member(item, "id", fault)
-                .help("leave out the id, or send the one that the API gave");
+            let is_reference = item
+                .get("type")
+                .is_some_and(|kind| kind == "item_reference");
+            found.at_member(item, "id", fault).help(match is_reference {
+                true => "send the item itself",
+                false => "leave out the id, or send the one that the API gave",
+            });
         }
     }
 }

@@ -27,6 +27,8 @@ body_rule! {
         "openai/openai-dotnet#317":
             "OpenAI: *Invalid 'messages[2].tool_calls': array too long*, above 128",
         "github/copilot-cli#669": "GitHub Copilot: the same error",
+        "https://docs.x.ai/docs/guides/tools/search-tools":
+            "xAI: *A maximum of 5 domains can be allowed*",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "anomalyco/opencode#20500": "xAI: *the maximum is 200*",
         "farion1231/cc-switch#6795": "xAI: *the maximum is 350*, later",
@@ -283,7 +285,7 @@ fn domains<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let message = format!("{count} domains, but xAI accepts at most {MOST_DOMAINS}");
                 found
                     .at(list, message)
-                    .help(format!("keep {MOST_DOMAINS} or fewer"));
+                    .help(format!("list at most {MOST_DOMAINS} domains"));
             }
         }
     }

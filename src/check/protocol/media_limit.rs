@@ -8,6 +8,7 @@ use super::media_type::of_data_url;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Kind;
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
 use crate::tokens;
 
@@ -19,7 +20,7 @@ body_rule! {
      history makes every later request fail.\n\n\
      Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a single pixel \
      is not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. These are warnings: 10,485,760 bytes per image at \
-     MiniMax and Volcengine, and 30,000 patches of 32 × 32 pixels per image for GPT-5.6.\n\n\
+     MiniMax and Volcengine, and for GPT-5.6, 30,000 patches of 32 × 32 pixels per image, unless `detail` reduces it.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages, OpenAiChat, OpenAiResponses, GoogleGenerateContent;
@@ -66,8 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.server {
         Server::Qwen => qwen(subject, found),
         Server::Groq => groq(subject, found),
-        Server::MiniMax => large(subject, MINIMAX_BYTES, found),
-        Server::Volcengine => large(subject, VOLCENGINE_BYTES, found),
+        Server::MiniMax | Server::Volcengine => large(subject, found),
         Server::OpenAi | Server::ChatGpt => patches(subject, found),
         Server::Vertex if GEMINI.contains(&subject.wire) => videos(subject, found),
         server if server.is_claude() => anthropic(subject, found),
@@ -134,53 +134,63 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The maximum size of an image for `MiniMax`, in bytes.
-const MINIMAX_BYTES: usize = 10_485_760;
-/// The maximum size of an image for Volcengine, in bytes.
-const VOLCENGINE_BYTES: usize = 10 * MEGABYTE;
+/// The maximum size of an image for `MiniMax` and Volcengine, in bytes.
+const MOST_BYTES: usize = 10 * MEGABYTE;
 
-/// Reports images whose data is larger than a number of bytes.
-fn large<'b>(subject: &Subject<'b>, most: usize, found: &mut Found<'b>) {
-    for url in pictures(subject) {
-        let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
-        let bytes = data.map_or(0, |data| data.len() / 4 * 3);
-        if bytes > most {
+/// Reports images whose data is larger than [`MOST_BYTES`].
+fn large<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let urls = pictures(subject).into_iter();
+    let in_urls = urls.filter_map(|url| Some((url, of_data_url(url.as_str()?)?.1)));
+    let blocks = media(subject)
+        .into_iter()
+        .filter(|block| is_type(block, "image"));
+    let in_blocks = blocks.filter_map(|block| Some((base64(block)?, base64(block)?.as_str()?)));
+    for (place, data) in in_urls.chain(in_blocks) {
+        let bytes = data.len() / 4 * 3;
+        if bytes > MOST_BYTES {
             let message = format!(
-                "an image of {bytes} bytes is too large: according to user reports, {} accepts {most}",
+                "an image of {bytes} bytes is too large: {} reportedly accepts {MOST_BYTES}",
                 subject.server.name()
             );
             found
-                .at(url, message)
+                .at(place, message)
                 .warning()
                 .help("scale the image down");
         }
     }
 }
 
-/// The side of a square patch into which GPT-5.6 divides an image, in pixels.
+/// The side of a square patch into which models divide an image, in pixels.
 const PATCH: u32 = 32;
-/// The maximum number of patches in an image.
-const MOST_PATCHES: u32 = 30_000;
 
-/// Reports images that GPT-5.6 divides into too many patches.
+/// Reports images that the model divides into too many patches. With `detail: "high"` or `"low"`,
+/// the API reduces them first.
 fn patches<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !subject.model.is_some_and(|model| model.contains("gpt-5.6")) {
+    let Some((most, level)) = subject.facts.value(|family| family.image_patches) else {
         return;
-    }
-    for url in pictures(subject) {
+    };
+    let parts = subject.history().parts().map(|(_, part)| part.value);
+    for (part, image) in parts.filter_map(|part| Some((part, part.get("image_url")?))) {
+        let url = image.get("url").unwrap_or(image);
+        let detail = image.get("detail").or_else(|| part.get("detail"));
+        let is_reduced = detail.is_some_and(|detail| detail == "high" || detail == "low");
         let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
         let sides =
             data.and_then(|data| Some((tokens::shortest_side(data)?, tokens::longest_side(data)?)));
-        let Some((short, long)) = sides else { continue };
-        let patches = short.div_ceil(PATCH).saturating_mul(long.div_ceil(PATCH));
-        if patches > MOST_PATCHES {
+        let Some((short, long)) = sides.filter(|_| !is_reduced) else {
+            continue;
+        };
+        let patches = i64::from(short.div_ceil(PATCH)) * i64::from(long.div_ceil(PATCH));
+        if patches > most {
             let message = format!(
-                "according to user reports, an image of {patches} patches is too large: the limit is {MOST_PATCHES}"
+                "according to user reports, an image of {patches} patches is too large: the limit is {most}"
             );
             found
                 .at(url, message)
-                .warning()
-                .help("scale the image down: a patch is 32 × 32 pixels");
+                .level(level.min(Severity::Warning))
+                .help(
+                    "scale the image down (a patch is 32 × 32 pixels), or set `detail` to `high`",
+                );
         }
     }
 }

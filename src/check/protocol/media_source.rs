@@ -120,7 +120,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
     for url in addresses(part) {
-        unreachable(url, fetches_private_urls(subject), found);
+        // GLM-4V reads bare Base64.
+        let is_bare = subject.server == Server::ZAi && url.as_str().is_some_and(is_picture);
+        if !is_bare {
+            unreachable(url, fetches_private_urls(subject), found);
+        }
         if url.as_str().is_some_and(is_plain_data) {
             found
                 .at(url, "this `data:` URL is not in Base64")
@@ -176,6 +180,11 @@ fn mistral<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
+/// Returns `true` if a string is the Base64 of a picture, without a `data:` prefix.
+fn is_picture(text: &str) -> bool {
+    media_type::media_type(text).is_some_and(|real| real.starts_with("image/"))
+}
+
 /// Reports data that is declared as a PDF, but is something else. `url` is the media type and the
 /// Base64 data of a `data:` URL.
 fn other_document<'b>(at: &'b Value, url: Option<(&str, &str)>, found: &mut Found<'b>) {
@@ -195,9 +204,11 @@ fn other_video<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
         return;
     };
     let url = video.get("url").unwrap_or(video);
-    let data = url.as_str().and_then(of_data_url).map(|(_, data)| data);
-    let real = data.and_then(media_type::media_type);
-    if let Some(real) = real.filter(|real| !is_sound(real)) {
+    // vLLM's clients send the frames of a video as pictures of the type `video/jpeg`.
+    let data = url.as_str().and_then(of_data_url);
+    let data = data.filter(|(said, _)| *said != "video/jpeg");
+    let real = data.and_then(|(_, data)| media_type::media_type(data));
+    if let Some(real) = real.filter(|real| !is_sound(real) && *real != "image/gif") {
         let note = found.at(url, format!("the data is `{real}`, not a video"));
         let note = match subject.server {
             Server::Qwen => note,
@@ -628,7 +639,12 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     {
         let note = found.at(
             url,
-            format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP"),
+            match is_taken_image(subject.server, "image/tiff") {
+                true => format!("the data is `{real}`, which the server does not read as an image"),
+                false => {
+                    format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP")
+                }
+            },
         );
         let note = if is_sure { note } else { note.warning() };
         note.help("send the intended image");

@@ -32,7 +32,7 @@ const SIGNATURES: [(usize, &[u8], &str); 24] = [
     (4, b"ftyp", "video/mp4"),
     (0, b"II*\0", "image/tiff"),
     (0, b"MM\0*", "image/tiff"),
-    (0, b"\0\0\x01\0", "image/x-icon"),
+    (0, b"\0\0\x01\0", ICON),
     (0, b"%PDF", "application/pdf"),
     (0, b"ID3", "audio/mpeg"),
     (0, b"\xff\xfb", "audio/mpeg"),
@@ -44,13 +44,21 @@ const SIGNATURES: [(usize, &[u8], &str); 24] = [
     (0, b"<svg", "image/svg+xml"),
 ];
 
+const ICON: &str = "image/x-icon";
+
+/// Returns `true` if bytes after the signature of an icon are its directory: up to 32 pictures, and
+/// a reserved zero byte in the first. Raw audio can have the same signature.
+fn is_icon(bytes: &[u8]) -> bool {
+    matches!(bytes, [_, _, _, _, 1..=32, 0, _, _, _, 0, ..])
+}
+
 /// Returns the media type of Base64 data, or `None` if its first bytes match no signature.
 pub(super) fn media_type(base64: &str) -> Option<&'static str> {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4))?;
     let bytes = LENIENT.decode(start).ok()?;
-    let known = SIGNATURES
-        .iter()
-        .find(|(at, known, _)| begins(&bytes, *at, known));
+    let known = SIGNATURES.iter().find(|(at, known, media_type)| {
+        begins(&bytes, *at, known) && (*media_type != ICON || is_icon(&bytes))
+    });
     known
         .map(|(_, _, media_type)| *media_type)
         .or_else(|| is_text(&bytes).then_some("text/plain"))

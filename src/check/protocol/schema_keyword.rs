@@ -152,7 +152,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
                 .at_member(
                     inner,
                     "$ref",
-                    "this reference does not point into this schema",
+                    "Gemini follows only references that begin with `#`",
                 )
                 .warning()
                 .help("write the schema under `$defs`, and `#/$defs/NAME` here");
@@ -206,7 +206,7 @@ fn unspecified_properties<'b>(inner: &'b Value, found: &mut Found<'b>) {
 
 /// Reports keywords next to `anyOf`, which Vertex AI rejects according to user reports.
 fn alternatives_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let beside = ["type", "default", "enum", "items", "properties"];
+    let beside = ["type", "default", "enum", "properties"];
     let other = beside.into_iter().find(|name| has(name, inner));
     if let Some(name) = other.filter(|_| has("anyOf", inner)) {
         found
@@ -273,11 +273,14 @@ fn check_node<'b>(
         ("properties", is_object, "objects"),
         ("items", is_array, "arrays"),
     ] {
-        let is_other = has("type", inner) || has("anyOf", inner);
-        if has(name, inner) && is_other && !belongs {
+        let is_beside_union = name == "items" && has("anyOf", inner);
+        if has(name, inner) && (has("type", inner) || is_beside_union) && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` is allowed only for {kind}"))
-                .help("remove this keyword, fix the type, or move the keyword into an alternative of that type");
+                .help(match is_beside_union {
+                    true => "move `items` into the alternative that is the array",
+                    false => "remove this keyword, or fix the type",
+                });
         }
     }
     check_required(inner, found);

@@ -14,7 +14,7 @@ body_rule! {
     "Thinking is sent back unchanged, with the signature that its provider made. Anthropic rejects a thinking block with another \
      provider's signature. Gemini 3 requires the signature of each step: in the current turn, that is after the last content with \
      user text, the first `functionCall` of each model content carries its `thoughtSignature`; parallel calls after it carry \
-     none. Each image that a Gemini 3 model made carries its own. Gemini's signatures are base64, and Gemini rejects OpenAI's. Through OpenRouter, they are in the `reasoning_details` of the \
+     none. Each image in an answer of a Gemini 3 model carries its own, unlike the images in its thoughts. Gemini's signatures are base64, and Gemini rejects OpenAI's. Through OpenRouter, they are in the `reasoning_details` of the \
      message with the calls.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
@@ -219,7 +219,8 @@ fn unsigned_images<'b>(contents: &'b [Value], severity: Severity, found: &mut Fo
         .filter(|content| is_model(content))
         .flat_map(|content| elements(content.get("parts")));
     for part in parts.filter(|part| either(part, "inlineData", "inline_data").is_some()) {
-        if either(part, "thoughtSignature", "thought_signature").is_none() {
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        if !is_thought && either(part, "thoughtSignature", "thought_signature").is_none() {
             found
                 .at(part, "this image of the model has no `thoughtSignature`")
                 .level(severity)

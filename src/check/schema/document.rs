@@ -84,7 +84,7 @@ impl Question for ElementsOf {
 pub(super) struct SchemaFile {
     file: FileId,
     text: Arc<SourceText>,
-    digest: Digest,
+    digest: OnceLock<Digest>,
 }
 
 impl SchemaFile {
@@ -92,8 +92,12 @@ impl SchemaFile {
         SchemaFile {
             file,
             text: Arc::clone(text),
-            digest: digest(text.as_str()),
+            digest: OnceLock::new(),
         }
+    }
+
+    fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| digest(self.text.as_str()))
     }
 }
 
@@ -267,12 +271,12 @@ impl Document {
             .filter(|file| names.iter().any(|name| file.list(name)))
             .cloned()
             .collect();
-        let of_format = Bundled::find(schema.digest, None);
+        let of_format = Bundled::find(schema.digest(), None);
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
             ([listed], [name]) => {
                 let file = listed.digest;
-                Bundled::find(schema.digest, Some(Extension { name, file }))
+                Bundled::find(schema.digest(), Some(Extension { name, file }))
             }
             _ => None,
         };

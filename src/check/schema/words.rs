@@ -41,7 +41,7 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
 }
 
 /// The patterns of the bundled schemas, with advice for values that do not match.
-const ADVICE: [(&str, &str); 16] = [
+const ADVICE: [(&str, &str); 17] = [
     ("^[a-zA-Z0-9_-]+$", "use only letters, digits, `_` and `-`"),
     (
         "^[A-Za-z_][A-Za-z0-9_.:-]*$",
@@ -64,7 +64,11 @@ const ADVICE: [(&str, &str); 16] = [
         "write the image's URL, or `data:image/png;base64,…` with its bytes (PNG, JPEG, GIF or WebP)",
     ),
     (
-        "^(https?://|oss://|data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$)",
+        "^(https?://|data:image/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$)",
+        "write the image's URL, or `data:image/png;base64,…` with its bytes",
+    ),
+    (
+        "^(https?://|oss://|data:image/[A-Za-z0-9.+-]+;base64,[A-Za-z0-9+/]+={0,2}$)",
         "write the image's URL, or `data:image/png;base64,…` with its bytes",
     ),
     (
