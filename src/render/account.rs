@@ -1,6 +1,6 @@
 //! Limits the cost of rendering. Each template has an account, which its operations charge.
 //!
-//! The engine counts steps, but one step can process many megabytes of text. The cost of every
+//! The evaluator counts steps, but one step can process many megabytes of text. The cost of every
 //! operation that reads, creates or compares values therefore depends on their size. The cost is
 //! counted here, if possible before the operation starts. Units are counted rather than time, so
 //! that a template stops at the same operation on every machine.

@@ -1,13 +1,14 @@
 //! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
 //! Input: a [`Template`], which [`lower`] creates from a string, the data, and a [`Watch`] that is
-//! notified of events. Output: the text, or a [`Failure`] with its location. Values, filters and
-//! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
-//! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
+//! notified of events. Output: the text, or a [`Failure`] with its location. Values, arithmetic and
+//! some filters are minijinja's; the effects of statements are implemented here, most filters in
+//! `builtins`, and a differential test compares them with the engine. The source of a value accompanies it as its [`Origin`].
 //!
 //! # How a byte of a body gets its writer
 //!
-//! 1. Every evaluation tracks who writes what, so no template is evaluated again to find out.
+//! 1. Every evaluation tracks who writes what, so no template of a body is evaluated again to find
+//!    out.
 //! 2. The output of a template and its [`Trace`] become a `Recording`, which the body's splice
 //!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
@@ -21,27 +22,29 @@
 //! 7. The origin of a captured string is the text itself, with all of its writers.
 //! 8. The origin of a list or an object that a template creates consists of the origins of its
 //!    parts.
-//! 9. The origin of any other value is unknown, and a string computed from it has no inputs.
+//! 9. The origin of any other value is unknown. A string that is computed from it, or from a list
+//!    or an object that a template created, has no inputs.
 //! 10. Text with writers is a `Rope`: the text, and runs that cover all of its bytes in order. A
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
 //! 11. Literal text in a template, or a literal in an expression, becomes a run whose writer is its
 //!     location in the template.
-//! 12. `{{ value }}` becomes a run with the value's origin: a path in the data, a file that a
-//!     prompt read, or the inputs that it was computed from.
-//! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes and
-//!     brackets between them, which the tag wrote.
+//! 12. `{{ value }}` becomes one or more runs with the value's origins: paths in the data, files
+//!     that a prompt read, or the inputs that it was computed from. Its tag is the expression.
+//! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes, names
+//!     and brackets between them, which the tag wrote.
 //! 14. Escaping keeps the runs and counts itself, so that an offset in the output maps back to an
 //!     offset in the source.
-//! 15. Filters that keep content pass the runs on; any other result is computed from the inputs of
-//!     its arguments.
+//! 15. Filters that keep content pass the runs on; any other string is computed from the inputs of
+//!     the arguments.
 //! 16. The first tag that writes a run is recorded in the run with the frame; a later tag that
 //!     writes the capture does not replace it.
-//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent. The
-//!     frames of a run are the steps that led to it.
+//! 17. A frame is an include, an import, a macro, a `call`, `set` or `filter` block, and has a
+//!     parent, except for the outermost frame. The frames of a run, without imports, are the steps
+//!     that led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a separate recording. In a body, it is a data value, until a location
-//!     inside it is requested. Then its own runs replace that value, and their tags and frames are
+//! 19. The system prompt has a separate recording. In a body, it is a data value. For `explain`, and
+//!     for a finding inside it, its own runs replace that value, and their tags and frames are
 //!     looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its location to a span of a file, or its path to a value in the conversation.
@@ -308,7 +311,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Writes text with its runs. Runs that have no writer yet are attributed to `tag`.
+    /// Writes text with its runs. `tag` becomes the tag of runs that have none yet.
     fn write(&mut self, rope: RopeSlice<'_>, tag: Place, at: Place) -> Outcome<()> {
         self.check_room(rope.text, at)?;
         let Some(Sink::Text(out)) = self.out.last_mut() else {

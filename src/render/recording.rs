@@ -26,7 +26,7 @@ pub(crate) struct Recording {
     trace: Arc<Trace>,
     /// The position of each run, determined when a writer is first requested.
     layout: OnceLock<Layout>,
-    /// The number of the template, for bytes without a writer.
+    /// The number of the template, for bytes without a tag.
     template: u32,
     /// The recording of the system prompt, to which some bytes belong.
     prompt: Option<Arc<Recording>>,
@@ -50,7 +50,7 @@ pub struct Written {
     pub by: By,
     /// The template's text that first wrote the bytes: literal text, or the tag.
     pub span: Span,
-    /// The tag, if a tag wrote the bytes.
+    /// The tag, if a tag wrote the bytes; in `{{ }}`, this is the expression.
     pub tag: Option<Span>,
     /// The steps that led to the location, the innermost first.
     pub steps: Vec<Step>,
@@ -75,7 +75,7 @@ pub enum By {
     Template,
     /// A data value.
     Data {
-        /// The value's location in `ctx`.
+        /// The value's location in `ctx`, or the name of another variable.
         path: Arc<Pointer>,
         /// The range in the value's text.
         bytes: Range<usize>,
@@ -87,7 +87,7 @@ pub enum By {
         /// The range in the file's text.
         bytes: Range<usize>,
     },
-    /// A tag, for the punctuation that it writes around values.
+    /// A tag, for what it writes around values, such as punctuation and the names of members.
     Tag,
     /// A tag computed the bytes from these values, so the location is inferred.
     Computed(Vec<From>),
@@ -245,7 +245,7 @@ impl Recording {
 
     /// Returns the recording of a system prompt with several parts, in the order of the whole
     /// prompt: the agent's own part with its recording, and layers of the conversation with their
-    /// index. The tag that inserts the prompt counts as the writer of everything else.
+    /// index. Everything else counts as written by the tag that inserts the prompt.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
@@ -320,8 +320,8 @@ impl Recording {
         &self.text
     }
 
-    /// Returns the writers of a range in the output, in order. Empty runs inside the range are
-    /// omitted, except at the start of an empty range.
+    /// Returns the writers of a range in the output, in order, including those that wrote nothing
+    /// inside the range.
     pub(crate) fn written(
         &self,
         engine: &Engine,

@@ -47,8 +47,8 @@ pub enum ReadPlace {
 /// The writer of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Writer {
-    /// Text in a template, or a literal in an expression. It has the same length as the bytes,
-    /// unless escapes were decoded.
+    /// Text in a template, or a literal in an expression. Its length may differ from that of the
+    /// bytes, for example if escapes were decoded.
     Template(Place),
     /// A leaf of the data, starting at a byte of its text.
     Data { path: DataPath, at: u32 },

@@ -214,7 +214,7 @@ impl Tracked {
         ValueText { text, runs }
     }
 
-    /// Returns `true` if the source form of a literal is this text, ignoring quotes.
+    /// Returns `true` if the value of a literal has this text.
     fn is_written_as(&self, text: &str) -> bool {
         match self.value.as_str() {
             Some(own) => own == text,
@@ -308,7 +308,7 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns an argument as a string with its writers; the text of any other value counts as
+    /// Returns the text of an argument with its writers; the text of a list or an object counts as
     /// computed.
     pub(super) fn rope(&self, index: usize, text: &str) -> Rope {
         self.arguments.get(index).rope(text)

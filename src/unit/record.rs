@@ -101,8 +101,8 @@ pub(crate) struct Provenance {
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The first literals in the joined text that are located outside the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// `true` if the location itself is in the conversation, so that no template determines the
-    /// value.
+    /// `true` if no template determines the value: it comes from the conversation, or a provider
+    /// step adds it.
     pub(crate) is_in_data: bool,
     /// The first value that a computed string was derived from.
     pub(crate) made_of: Option<ComputedFrom>,

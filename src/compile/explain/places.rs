@@ -205,7 +205,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location of a file that a prompt read, or of a byte range in it.
+    /// Returns the location of a file that a prompt read or, in a layer, of a byte range in it.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),

@@ -21,7 +21,7 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// The sources of a computed string.
     pub made_of: Vec<Span>,
-    /// The length of the run in bytes of rendered JSON.
+    /// The number of bytes that the source wrote, in the text where it wrote them.
     pub len: usize,
 }
 

@@ -134,7 +134,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Writes a value: `at` is the expression, and `tag` is recorded as its writer.
+    /// Writes a value: `at` is the expression, and `tag` is recorded as the tag that wrote it.
     pub(super) fn emit(&mut self, value: &Tracked, at: Place, tag: Place) -> Outcome<()> {
         if let Some(text) = value.value.as_str() {
             writing::charge_text(text).map_err(|error| Failure::at(at, error))?;
@@ -204,7 +204,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.emit(&value, filter.at, at)
     }
 
-    /// Records the block's tag as the writer of captured text that no tag wrote.
+    /// Records the block's tag for captured text that has no tag.
     fn claimed(&mut self, value: Tracked, tag: Place) -> Tracked {
         let Origin::Text(runs) = &value.origin else {
             return value;

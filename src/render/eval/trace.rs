@@ -25,8 +25,8 @@ pub(in super::super) struct Frame {
 #[derive(Debug, Clone)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,
-    /// For each frame, the innermost surrounding frame that has not been noted as part of a
-    /// capture.
+    /// For each frame, the innermost surrounding frame whose `written_by` is not set. Updating it
+    /// compresses the path, so that long chains of frames are not walked again.
     unnoted: Vec<Option<FrameId>>,
     /// The current frame of the render.
     frame: FrameId,
@@ -121,7 +121,7 @@ impl Trace {
         self.note_captures(runs, tag);
     }
 
-    /// Records a tag and the current frame as the writer of runs that no tag wrote.
+    /// Sets the tag and the current frame of runs that were not written yet.
     pub(super) fn captured(&mut self, runs: &mut [Run], tag: Place) {
         let emission = self.emission(tag);
         for run in runs.iter_mut() {
