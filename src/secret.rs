@@ -304,7 +304,7 @@ fn is_whole_key(word: &str) -> bool {
     is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word))
 }
 
-/// Returns the positions of logins in URLs: `user:password` in `https://user:password@host`.
+/// Returns the positions of credentials in URLs: `user:password` in `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
     memchr::memmem::find_iter(text.as_bytes(), "://")
         .filter_map(|scheme| {

@@ -149,7 +149,8 @@ impl<'b> Subject<'b> {
         is_possible.then_some(Severity::Warning)
     }
 
-    /// Returns `true` if software may run at an unknown server: it is named, or nothing is.
+    /// Returns `true` if the server may run this software: a user named the software, or nothing is
+    /// known about the server.
     pub(crate) fn may_run(&self, software: Software) -> bool {
         self.level_with(software).is_some()
     }

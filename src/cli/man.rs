@@ -31,7 +31,7 @@ pub(super) fn run(options: &Options, folder: &Path, terminal: &mut Terminal) -> 
     Ok(Status::Clean)
 }
 
-/// Returns a page for the command and for each visible subcommand, as file names and texts.
+/// Returns the manual pages of the command and of each visible subcommand: file names and texts.
 fn pages(command: &Command) -> Vec<(String, String)> {
     let below = command
         .get_subcommands()

@@ -22,7 +22,7 @@ crate::diag::rules! {
     NO_BODY = Error "select/no-body", "a run compiles no body",
         "A run that compiles no body proves nothing, so it fails. Either every profile is abstract, or no context has the \
          agents' kind: completion agents need a completion, all others a chat.\n\n\
-         * wrong: `reqc check --agent Codestral --context plain-turn`, where the agent is for completions\n\
+         * wrong: `reqc check --agent Codestral --context plain-turn`, where Codestral is a completion agent\n\
          * right: `reqc check --agent Codestral --context completion-prefix-suffix`\n\n\
          Select a context of the right kind (`reqc contexts` shows the kind of each), or add an agent that extends the \
          abstract profiles. This finding cannot be suppressed.";

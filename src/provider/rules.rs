@@ -36,7 +36,7 @@ crate::diag::rules! {
          instance of the same format accepts it, but an instance of a different format rejects it.\n\n\
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
-         The finding is at the line that sets the new instance, and its label shows one part of the body that does not fit. What \
+         The finding points to the line that sets the new instance, and its label shows one part of the body that does not fit. What \
          follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported as well. If the new \
          instance has the same format, anything that its server rejects in the inherited body is also reported on this line.";
     TOOLS_TWICE = Error "provider/tools-twice", "a tool in the body has the same name as a tool of the request",
@@ -67,7 +67,7 @@ crate::diag::rules! {
          * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
          * right: `endpoint = \"chat/completions\"`";
     DOUBLED_PATH = Error "provider/doubled-path", "the URL, the endpoint and the model repeat the same part of the path",
-        "The request URL is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. The \
+        "The request URL is the instance's `url`, a slash, and the profile's `endpoint`, with `${MODEL}` replaced by the model. The \
          path contains a part twice, and the server answers 404, in two cases:\n\n\
          * the URL already ends with the first part of the endpoint, such as `v1`, or with all of it\n\
          * the endpoint has `models/` before `${MODEL}`, and the model's name begins with `models/` too\n\n\
@@ -81,7 +81,7 @@ crate::diag::rules! {
          later. Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
          * wrong: `model = \"claude-3-opus-20240229\"` with Anthropic's own API\n\
          * right: `model = \"claude-opus-4-8\"`\n\n\
-         The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
+         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it for requests \
          whose URL or `--provider` names the server.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/about-claude/model-deprecations": "Anthropic's shutdown dates and replacement models",
@@ -98,7 +98,7 @@ crate::diag::rules! {
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\
-         The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
+         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it for requests \
          whose URL or `--provider` names the server.",
         seen "2026-11" {
             "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name for a model",

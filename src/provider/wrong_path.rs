@@ -12,8 +12,8 @@ pub(crate) enum WrongPath {
     Twice {
         /// The repeated segments.
         part: String,
-        /// The correct end of the path, starting with these segments. The part before them may
-        /// contain a key.
+        /// The correct end of the path, from these segments on. The beginning is left out, because
+        /// it may contain a key.
         right: String,
         /// `true` if the host belongs to a known server. For other hosts, such as gateways, the
         /// path may be valid.

@@ -154,8 +154,8 @@ pub(super) const TESTS: [Test; 35] = [
 ];
 
 impl Filter {
-    /// Returns the filter with this name. An unknown name, which the name checks report first,
-    /// yields a filter that fails.
+    /// Returns the filter with this name. For an unknown name, which the name checks have already
+    /// reported, returns a filter that always fails.
     pub(super) fn named(name: &str) -> Filter {
         Filter::find(name).unwrap_or(filter("", unknown_filter))
     }

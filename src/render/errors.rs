@@ -250,7 +250,7 @@ fn members() -> impl Iterator<Item = &'static str> {
     data.chain(["first", "index", "index0", "last", "length", "revindex"])
 }
 
-/// Returns the help for a variable that does not exist in a kind of template.
+/// Returns the help for a variable that this kind of template does not have.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
     if let Some(help) = known_elsewhere(name) {
         return help;

@@ -51,7 +51,7 @@ crate::diag::rules! {
          * right: `{{ text | trim }}`";
     FAILED = Error "template/failed", "a template fails while it is rendered",
         "An operation does not work for its values: for example, adding a number to a list, applying a filter to the wrong type, \
-         or unpacking a value that is not a list. The finding is at the tag that failed, with the includes that led there.";
+         or unpacking a value that is not a list. The finding points to the tag that failed, with the includes that led there.";
     TOO_MANY_STEPS = Error "template/too-many-steps", "a template takes too many steps",
         "Rendering is limited to 200,000 steps, plus 5,000 per content block of the conversation, so that an endless loop \
          cannot hang a build or a conversation. Normal templates need a few hundred steps per message.";
@@ -165,7 +165,7 @@ crate::diag::rules! {
          * wrong: `{{ \"Notes are in ${PROJECT_DIR}/docs\" }}`\n\
          * right: `Notes are in ${PROJECT_DIR}/docs`\n\
          * right: `{{ read_file(\"${PROJECT_DIR}/AGENTS.md\") }}`\n\n\
-         If `set` assigns such a string to a variable, the finding is where the variable is printed. To show the model the name \
+         If `set` assigns such a string to a variable, the finding is reported where the variable is printed. To show the model the name \
          itself, write it between `{% raw %}` and `{% endraw %}`.";
     PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text or is too large",
         "Prompts can read files of at most 64 MiB that contain UTF-8 text without NUL bytes. Line endings become `\\n\

@@ -13,7 +13,7 @@ crate::diag::rules! {
          The mistake is reported once, at the value; profiles that extend this one are skipped. With \
          `--no-bundled`, bundled profiles cannot be extended.";
     TOO_DEEP = Error "extends/too-deep", "a chain of `extends` is longer than 32",
-        "After 32 levels, it is hard to predict what a value will be. The finding is at the first profile beyond \
+        "After 32 levels, it is hard to predict what a value will be. The finding points to the first profile beyond \
          the limit; profiles that extend it are skipped.\n\n\
          `reqc tree` shows what each level adds: levels that add little can be merged.";
     KIND_CHANGE = Warning "extends/kind-change", "a table is replaced by a plain value, or the reverse",

@@ -2,7 +2,7 @@
 //!
 //! A change is written to the journal before it takes effect. A request that fails before its
 //! answer begins leaves the history unchanged. The system prompt and tools of the first request are
-//! kept and recorded in the log; only the host renews them. If the model binds thinking to them, a
+//! kept and recorded in the log; only the host can renew them. If the model binds thinking to them, a
 //! renewal omits older thinking. A request that no longer begins with the text to which its
 //! thinking is bound is treated as a renewal too.
 

@@ -371,7 +371,7 @@ pub struct Missed {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Expired {
-    /// The number of the first request.
+    /// The number of the first request whose cache entry had expired.
     pub request: usize,
     /// The longest pause in seconds.
     pub pause: u64,

@@ -3,7 +3,7 @@
 crate::diag::rules! {
     SYNTAX = Error "json/syntax", "a template does not render to valid JSON",
         "The output of a body template is parsed as strict JSON; only a comma directly before `]` or `}` is \
-         tolerated. The finding is at the template text or tag that wrote the place where parsing fails: a \
+         tolerated. The finding points to the template text or tag that wrote the place where parsing fails: a \
          missing, doubled or leading comma, or a bracket that one branch opens and another does not close.\n\n\
          * wrong: `[{% if a %}{\"x\": 1}{% endif %}, {\"y\": 2}]`: a leading comma if `a` is false\n\
          * right: `[{% if a %}{\"x\": 1},{% endif %} {\"y\": 2},]`: each element has its own comma\n\n\

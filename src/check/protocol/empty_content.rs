@@ -238,9 +238,9 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 enum Blank {
     /// `null`, in any message.
     Null,
-    /// An empty string next to calls.
+    /// An empty string in a message with calls.
     Empty,
-    /// No content next to calls.
+    /// No content in a message with calls.
     Absent,
 }
 

@@ -5,8 +5,8 @@ use crate::check::history::Role;
 
 body_rule! {
     Error "protocol/result-role", "function responses have the wrong role",
-    "Results come from the client: Gemini rejects `functionResponse` under the role `model`. Reports of 2026 say that, in a \
-     conversation of several turns, it also rejects one in a content without a role (reported as a warning). In other formats, a \
+    "Results come from the client: Gemini rejects `functionResponse` under the role `model`. According to reports from \
+     2026, it also rejects one in a content without a role, if the conversation has several turns (a warning). In other formats, a \
      result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
@@ -30,7 +30,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .iter()
                 .find(|part| part.outcome().is_some())
                 .map_or(entry.value, |part| part.value);
-            let note = found.at(response, "function responses are under the role `model`");
+            let note = found.at(
+                response,
+                "function responses have the role `model` instead of `user`",
+            );
             note.help("write `\"role\": \"user\"`");
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
             let note = found.at(

@@ -12,7 +12,7 @@ body_rule! {
     Error "protocol/safety-check", "a safety check of the computer tool is not acknowledged",
     "A `computer_call` can contain `pending_safety_checks`. The output of that call must repeat them as `acknowledged_safety_checks`, after \
      a person has agreed; otherwise OpenAI rejects the request: *Computer tool has unacknowledged safety check*.\n\n\
-     * wrong: `computer_call_output` without `acknowledged_safety_checks` after a call with pending ones\n\
+     * wrong: `computer_call_output` without `acknowledged_safety_checks`, after a call with `pending_safety_checks`\n\
      * right: the same checks in `acknowledged_safety_checks`",
     of OpenAiResponses;
     seen "2026-11" {
@@ -50,7 +50,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     "the call has a pending safety check that its output does not acknowledge",
                 )
                 .help(
-                    "repeat the checks as `acknowledged_safety_checks` after a person has agreed",
+                    "after a person has approved them, repeat the checks in `acknowledged_safety_checks`",
                 );
         }
     }

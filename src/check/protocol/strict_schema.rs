@@ -393,7 +393,7 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
     }
     if let Some(further) = optional.first_beyond {
         let message = format!(
-            "the strict schemas have {} optional properties in total, but the API accepts {MOST_OPTIONAL}",
+            "the strict schemas have {} optional properties in total, but the API accepts at most {MOST_OPTIONAL}",
             optional.seen
         );
         found

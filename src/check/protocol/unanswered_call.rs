@@ -16,7 +16,7 @@ body_rule! {
      a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
      it, but the model has to guess (reported as a warning).\n\n\
      A call to a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
-     The finding is at the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
+     The finding points to the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
      there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
      * wrong: Anthropic, two calls, and their results in two messages\n\

@@ -87,7 +87,7 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     } else if subject.server == Server::LlamaCpp && choice.value.is_object() {
         let note = found.at(
             choice.value,
-            "llama.cpp treats a choice that is an object as `auto`",
+            "llama.cpp treats an object in `tool_choice` as `auto`",
         );
         note.warning()
             .help("write `required`, and declare only the tool to call");

@@ -66,7 +66,7 @@ crate::diag::rules! {
          `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers \
          to nothing outside its file. Until they are, this is reported for every body of this format: an unusable schema never \
          means that everything is accepted.\n\n\
-         The work of checking a body must be predictable, so these are rejected:\n\n\
+         Checking a body must take a predictable amount of work, so these are rejected:\n\n\
          * files of more than 1 MiB or 50,000 values, and more than 64 names in one file of extensions\n\
          * schemas that refer to themselves without descending into the value, that nest more than 32 schemas on one value, or whose \
          references apply more than 100,000 schemas to one value\n\

@@ -26,7 +26,7 @@ use crate::world::AccessError;
 pub(super) struct Input {
     /// The environment for prompts.
     pub(super) environment: PromptEnvironment,
-    /// The tools, layers, and history of a context; the task of a completion.
+    /// The tools, layers and history of a context or, for a completion, its task.
     pub(super) base: Conversation,
     /// The session to continue.
     pub(super) resumed: Option<Resumed>,
@@ -261,8 +261,9 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
 /// Returns the failure for a file without a complete line.
 fn no_session(shown: &str, bytes: &[u8]) -> Failure {
     match (bytes.is_empty(), Log::is_cut_header(bytes)) {
-        (true, _) => Failure::new(format!("`{shown}` is empty: it contains no session"))
-            .help(format!("`--save {shown}` starts one in it")),
+        (true, _) => Failure::new(format!("`{shown}` is empty: it contains no session")).help(
+            format!("to start a session in this file, use `--save {shown}`"),
+        ),
         (false, true) => Failure::new(format!(
             "`{shown}` was truncated inside its first line: it contains no session"
         ))
@@ -270,7 +271,7 @@ fn no_session(shown: &str, bytes: &[u8]) -> Failure {
             "the session has no messages yet: `--save {shown}` starts it again"
         )),
         (false, false) => Failure::new(format!("`{shown}` contains no session"))
-            .help("`--save` starts one in a different file"),
+            .help("to start a session, use `--save` with a different file"),
     }
 }
 

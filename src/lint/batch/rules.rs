@@ -109,7 +109,7 @@ crate::diag::rules! {
          | Anthropic | 100,000 | 256 MB |\n\
          | Mistral | 1,000,000 | |\n\
          | Gemini | | 2 GB |\n\n\
-         The finding is at the first request beyond the limit. Amazon Bedrock's limits depend on the model, and services that \
+         The finding points to the first request beyond the limit. Amazon Bedrock's limits depend on the model, and services that \
          only resemble OpenAI's have their own limits: neither is checked.\n\n\
          * wrong: 60,000 lines in one file for OpenAI\n\
          * right: two files of 30,000 lines",

@@ -7,7 +7,8 @@ use std::ops::Range;
 pub(in crate::refusal) struct Plain {
     /// The text with one kind of quote, and one space for each run of whitespace.
     pub(in crate::refusal) text: String,
-    /// The form used for comparison: without spaces, quotes and underscores, in lower case.
+    /// The form used for comparison: in lower case, without spaces, quotes or
+    /// underscores.
     pub(super) folded: String,
     /// The position in `text` of each byte of `folded`, followed by the end.
     pub(super) places: Vec<usize>,

@@ -490,7 +490,7 @@ fn expect_equal(mut figures: Figures) -> Figures {
         ..
     } = &figures;
     eprintln!(
-        "{texts} texts and {} failures are equal, {meant} differ as they should",
+        "{texts} texts and {} failures are equal, {meant} differ as intended",
         failures.len()
     );
     eprintln!(

@@ -128,7 +128,9 @@ impl Repository {
         {
             let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
-                return Err("its object folders borrow from each other too often".into());
+                let message =
+                    format!("its chain of alternate object folders is longer than {MAX_BORROWED}");
+                return Err(message.into());
             }
             if !other.starts_with(&self.work_tree)
                 && !other.starts_with(&self.common)
