@@ -1383,7 +1383,7 @@ async fn a_log_cut_inside_its_first_line_is_begun_anew() {
             "",
         )
         .await;
-        let help = "`--save cut.jsonl` starts";
+        let help = "use `--save cut.jsonl`";
         assert!(
             refused.code == 2 && refused.err.contains(help),
             "{cut}: {}",

@@ -268,7 +268,7 @@ fn no_session(shown: &str, bytes: &[u8]) -> Failure {
             "`{shown}` was truncated inside its first line: it contains no session"
         ))
         .help(format!(
-            "the session has no messages yet: `--save {shown}` starts it again"
+            "the session has no messages yet: to start it again, use `--save {shown}`"
         )),
         (false, false) => Failure::new(format!("`{shown}` contains no session"))
             .help("to start a session, use `--save` with a different file"),
