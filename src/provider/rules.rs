@@ -81,8 +81,8 @@ crate::diag::rules! {
          later. Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
          * wrong: `model = \"claude-3-opus-20240229\"` with Anthropic's own API\n\
          * right: `model = \"claude-opus-4-8\"`\n\n\
-         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it for requests \
-         whose URL or `--provider` names the server.",
+         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it \
+         for requests whose URL or `--provider` names the server.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/about-claude/model-deprecations": "Anthropic's shutdown dates and replacement models",
             "https://ai.google.dev/gemini-api/docs/deprecations": "Google's shutdown dates and replacement models",
@@ -98,8 +98,8 @@ crate::diag::rules! {
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\
-         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it for requests \
-         whose URL or `--provider` names the server.",
+         The finding points to the model or, if the model is inherited, to the line that sets another instance. `reqc lint` reports it \
+         for requests whose URL or `--provider` names the server.",
         seen "2026-11" {
             "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name for a model",
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",

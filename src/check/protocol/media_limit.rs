@@ -8,7 +8,6 @@ use super::media_type::of_data_url;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Kind;
-use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
 use crate::tokens;
 
@@ -63,12 +62,12 @@ const MANY_IMAGES: usize = 20;
 const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    patches(subject, found);
     // Other servers have their own undocumented limits.
     match subject.server {
         Server::Qwen => qwen(subject, found),
         Server::Groq => groq(subject, found),
         Server::MiniMax | Server::Volcengine => large(subject, found),
-        Server::OpenAi | Server::ChatGpt => patches(subject, found),
         Server::Vertex if GEMINI.contains(&subject.wire) => videos(subject, found),
         server if server.is_claude() => anthropic(subject, found),
         _ => {}
@@ -79,15 +78,20 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 const GROQ_IMAGES: usize = 5;
 
 fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let pictures = pictures(subject);
-    if let Some(further) = pictures.get(GROQ_IMAGES) {
+    too_many("images", "Groq", GROQ_IMAGES, &pictures(subject), found);
+}
+
+/// Reports the first of several media that exceeds a maximum number. `what` names the media, and
+/// `who` sets the maximum.
+fn too_many<'b>(what: &str, who: &str, most: usize, media: &[&'b Value], found: &mut Found<'b>) {
+    if let Some(further) = media.get(most) {
         let message = format!(
-            "{} images, but Groq accepts at most {GROQ_IMAGES} in a request",
-            pictures.len()
+            "{} {what}, but {who} accepts at most {most} in a request",
+            media.len()
         );
-        found
-            .at(further, message)
-            .help("leave out the oldest images, or describe them in words");
+        found.at(further, message).help(format!(
+            "leave out the oldest {what}, or describe them in words"
+        ));
     }
 }
 
@@ -144,7 +148,9 @@ fn large<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let blocks = media(subject)
         .into_iter()
         .filter(|block| is_type(block, "image"));
-    let in_blocks = blocks.filter_map(|block| Some((base64(block)?, base64(block)?.as_str()?)));
+    let in_blocks = blocks
+        .filter_map(base64)
+        .filter_map(|data| Some((data, data.as_str()?)));
     for (place, data) in in_urls.chain(in_blocks) {
         let bytes = data.len() / 4 * 3;
         if bytes > MOST_BYTES {
@@ -166,7 +172,7 @@ const PATCH: u32 = 32;
 /// Reports images that the model divides into too many patches. With `detail: "high"` or `"low"`,
 /// the API reduces them first.
 fn patches<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some((most, level)) = subject.facts.value(|family| family.image_patches) else {
+    let Some((most, _)) = subject.facts.value(|family| family.image_patches) else {
         return;
     };
     let parts = subject.history().parts().map(|(_, part)| part.value);
@@ -185,12 +191,9 @@ fn patches<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let message = format!(
                 "according to user reports, an image of {patches} patches is too large: the limit is {most}"
             );
-            found
-                .at(url, message)
-                .level(level.min(Severity::Warning))
-                .help(
-                    "scale the image down (a patch is 32 × 32 pixels), or set `detail` to `high`",
-                );
+            found.at(url, message).warning().help(
+                "scale the image down (a patch is 32 × 32 pixels), or set `detail` to `high`",
+            );
         }
     }
 }
@@ -201,15 +204,7 @@ const VERTEX_VIDEOS: usize = 10;
 fn videos<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let parts = subject.history().parts().map(|(_, part)| part.value);
     let videos: Vec<&Value> = parts.filter(|part| is_video(part)).collect();
-    if let Some(further) = videos.get(VERTEX_VIDEOS) {
-        let message = format!(
-            "{} videos, but Vertex AI accepts at most {VERTEX_VIDEOS} in a request",
-            videos.len()
-        );
-        found
-            .at(further, message)
-            .help("leave out the oldest videos");
-    }
+    too_many("videos", "Vertex AI", VERTEX_VIDEOS, &videos, found);
 }
 
 /// Returns `true` if a part of a Gemini request is a video.
@@ -245,7 +240,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             pixels(data, images.len(), found);
         }
     }
-    too_many_images(subject, &images, found);
+    too_many("images", "this model", most(subject), &images, found);
     pages(subject, &media, found);
     whole(subject, &media, found);
 }
@@ -317,19 +312,6 @@ fn most(subject: &Subject<'_>) -> usize {
     match subject.facts.context_window() {
         Some((window, _)) if window < LONG_WINDOW => 100,
         _ => 600,
-    }
-}
-
-fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut Found<'b>) {
-    let most = most(subject);
-    if let Some(further) = images.get(most) {
-        let message = format!(
-            "{} images, but this model accepts at most {most} in a request",
-            images.len()
-        );
-        found
-            .at(further, message)
-            .help("leave out the oldest images, or describe them in words");
     }
 }
 

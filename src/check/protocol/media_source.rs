@@ -639,7 +639,7 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     {
         let note = found.at(
             url,
-            match is_taken_image(subject.server, "image/tiff") {
+            match takes_other_images(subject.server) {
                 true => format!("the data is `{real}`, which the server does not read as an image"),
                 false => {
                     format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP")
@@ -659,12 +659,15 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     }
 }
 
-/// Returns `true` if a server accepts images of a media type. Qwen and Volcengine also accept BMP,
-/// TIFF, HEIC and others.
+/// Returns `true` if a server also accepts BMP, TIFF, HEIC and other images.
+fn takes_other_images(server: Server) -> bool {
+    [Server::Qwen, Server::Volcengine].contains(&server)
+}
+
+/// Returns `true` if a server accepts images of a media type.
 fn is_taken_image(server: Server, real: &str) -> bool {
-    let takes_more = [Server::Qwen, Server::Volcengine].contains(&server);
-    COMMON_IMAGES.contains(&real)
-        || takes_more && real.starts_with("image/") && real != "image/svg+xml"
+    let is_other = real.starts_with("image/") && real != "image/svg+xml";
+    COMMON_IMAGES.contains(&real) || takes_other_images(server) && is_other
 }
 
 fn no_picture(said: &str) -> String {

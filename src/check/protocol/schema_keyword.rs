@@ -7,6 +7,7 @@ use super::schemas::{is_of_type, visit};
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::diag::Severity;
 use crate::provider::Server;
 
 body_rule! {
@@ -143,7 +144,10 @@ const BESIDE_REFERENCE: [&str; 8] = [
 /// Checks the references in a JSON Schema.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     visit(root, &mut |inner| {
-        unspecified_properties(inner, found);
+        // The properties of an alternative can be next to the alternatives.
+        if has("properties", inner) {
+            check_required(inner, Severity::Warning, found);
+        }
         let Some(target) = text(inner, "$ref") else {
             return;
         };
@@ -180,28 +184,6 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
                 .help("remove this member, or write the schema here in place of the reference");
         }
     });
-}
-
-/// Reports names in `required` that are no properties, next to properties of the same schema.
-fn unspecified_properties<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
-        return;
-    };
-    for required in elements(inner.get("required")) {
-        if let Some(name) = required
-            .as_str()
-            .filter(|name| !properties.contains_key(*name))
-        {
-            let message = format!(
-                "`{}` is required, but is not a property here, which Gemini reportedly rejects",
-                crate::text::cut(name, 60)
-            );
-            found
-                .at(required, message)
-                .warning()
-                .help("declare the property, or remove its name from `required`");
-        }
-    }
 }
 
 /// Reports keywords next to `anyOf`, which Vertex AI rejects according to user reports.
@@ -283,7 +265,7 @@ fn check_node<'b>(
                 });
         }
     }
-    check_required(inner, found);
+    check_required(inner, Severity::Error, found);
     check_values(inner, found);
 }
 
@@ -291,7 +273,8 @@ fn has(name: &str, inner: &Value) -> bool {
     inner.get(name).is_some()
 }
 
-fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
+/// Reports names in `required` that are not properties of the schema.
+fn check_required<'b>(inner: &'b Value, level: Severity, found: &mut Found<'b>) {
     let properties = inner.get("properties");
     for required in elements(inner.get("required")) {
         let Some(name) = required.as_str() else {
@@ -304,6 +287,7 @@ fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
             );
             found
                 .at(required, message)
+                .level(level)
                 .help("declare the property, or remove its name from `required`");
         }
     }

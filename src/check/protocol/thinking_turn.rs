@@ -182,16 +182,14 @@ fn has(message: &Value, kind: &str) -> bool {
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let items = elements(subject.member("input"));
     let is_stored = subject.member("store") != Some(&Value::Bool(false));
+    // The last item that is not a call, and the last that is not a function call: all calls in a
+    // turn share the reasoning that precedes them.
+    let (mut before_calls, mut before_functions) = (None, None);
     for (at, item) in items.iter().enumerate() {
         if is_type(item, "reasoning") {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
-            // All calls in a turn share the reasoning that precedes them.
-            let before = items[..at]
-                .iter()
-                .rev()
-                .find(|other| !is_type(other, "function_call"));
-            if item.get("id").is_some() && !before.is_some_and(is_of_assistant) {
+            if item.get("id").is_some() && !before_functions.is_some_and(is_of_assistant) {
                 let note = found.at_member(
                     item,
                     "id",
@@ -201,9 +199,13 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     .help("leave out the `id`, or send the reasoning item before it");
             }
         } else if is_stored && subject.facts.is(Property::ThinksByDefault) {
-            stored_item(items, at, found);
+            stored_item(item, before_calls, found);
         }
         moved_message(items, at, found);
+        before_calls = Some(item).filter(|item| !is_call(item)).or(before_calls);
+        before_functions = Some(item)
+            .filter(|item| !is_type(item, "function_call"))
+            .or(before_functions);
     }
 }
 
@@ -244,13 +246,11 @@ const CALLS: [&str; 4] = [
 ];
 
 /// Reports a stored call or message that comes first in its turn, but without the reasoning that
-/// led to it.
-fn stored_item<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
-    let item = &items[at];
+/// led to it. `before` is the last item before it that is not a call.
+fn stored_item<'b>(item: &'b Value, before: Option<&Value>, found: &mut Found<'b>) {
     if !has_id(item) || !(is_call(item) || is_answer(item)) {
         return;
     }
-    let before = items[..at].iter().rev().find(|other| !is_call(other));
     let is_first =
         before.is_none_or(|before| before.get("role").is_some_and(|role| role == "user"));
     if is_first {

@@ -96,14 +96,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
+/// Returns the first system message after messages with other roles.
+fn later_prompt<'e, 'b>(entries: &'e [Entry<'b>]) -> Option<&'e Entry<'b>> {
+    let mut later = entries
+        .iter()
+        .skip_while(|entry| entry.role == Role::System);
+    later.find(|entry| entry.role == Role::System)
+}
+
 /// Finds an order that the model's chat template rejects.
 fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let help = "put the instructions into the first message";
     if subject.facts.refuses(Property::SystemMessages).is_some() {
-        let mut later = entries
-            .iter()
-            .skip_while(|entry| entry.role == Role::System);
-        if let Some(late) = later.find(|entry| entry.role == Role::System) {
+        if let Some(late) = later_prompt(entries) {
             found
                 .at_member(
                     late.value,
@@ -357,10 +362,7 @@ fn alternating_to_the_user<'b>(
 
 /// Reports a system message after other messages, at Perplexity.
 fn late_prompt<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
-    let mut later = entries
-        .iter()
-        .skip_while(|entry| entry.role == Role::System);
-    if let Some(late) = later.find(|entry| entry.role == Role::System) {
+    if let Some(late) = later_prompt(entries) {
         found
             .at_member(
                 late.value,

@@ -46,6 +46,8 @@ impl Family {
                 .map(|most| format!("has a context window of {} tokens", thousands(most))),
             self.longest_request
                 .map(|most| format!("accepts requests of at most {} tokens", thousands(most))),
+            self.image_patches
+                .map(|most| format!("accepts images of at most {} patches", thousands(most))),
             price,
         ]
         .into_iter()
@@ -99,6 +101,9 @@ impl Fact {
             Demand::Absent { values, .. } if !values.is_empty() => {
                 format!("rejects {} for {names}", self.demand.refused())
             }
+            Demand::Absent {
+                even_null: true, ..
+            } => format!("rejects {names}, even if it is `null`"),
             Demand::Absent { .. } => format!("rejects {names}"),
             demand @ Demand::Value { .. } => format!("accepts {} for {names}", demand.taken()),
         };
