@@ -107,17 +107,17 @@ fn later_prompt<'e, 'b>(entries: &'e [Entry<'b>]) -> Option<&'e Entry<'b>> {
 /// Finds an order that the model's chat template rejects.
 fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let help = "put the instructions into the first message";
-    if subject.facts.refuses(Property::SystemMessages).is_some() {
-        if let Some(late) = later_prompt(entries) {
-            found
-                .at_member(
-                    late.value,
-                    "role",
-                    "the chat template of this model accepts `system` only at the beginning",
-                )
-                .warning()
-                .help(help);
-        }
+    if let Some(late) = later_prompt(entries)
+        && subject.facts.refuses(Property::SystemMessages).is_some()
+    {
+        found
+            .at_member(
+                late.value,
+                "role",
+                "the chat template of this model accepts `system` only at the beginning",
+            )
+            .warning()
+            .help(help);
     }
     if subject.facts.refuses(Property::UserAfterResults).is_some() {
         let pair = entries
