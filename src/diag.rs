@@ -183,6 +183,8 @@ pub struct Diagnostic {
     /// The underlying problem, such as a missing file, which must be fixed elsewhere. Findings of
     /// the same rule with the same cause are merged.
     pub(crate) cause: Option<String>,
+    /// The JSON pointer into the request body, if the finding is about a body in a file.
+    pub(crate) pointer: Option<String>,
     /// The names of the agents that the finding affects, sorted. Empty for findings about the
     /// repository itself.
     pub agents: Vec<Arc<str>>,
@@ -209,6 +211,7 @@ impl Diagnostic {
             worst: Severity::Error,
             explained_at: Vec::new(),
             cause: None,
+            pointer: None,
             agents: Vec::new(),
             contexts: Vec::new(),
         }
@@ -272,6 +275,13 @@ impl Diagnostic {
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
+        self
+    }
+
+    /// Sets the JSON pointer into the request body. The root says nothing, and is left out.
+    #[must_use]
+    pub(crate) fn in_body_at(mut self, pointer: &str) -> Diagnostic {
+        self.pointer = Some(pointer.to_owned()).filter(|pointer| !pointer.is_empty());
         self
     }
 

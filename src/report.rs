@@ -59,7 +59,7 @@ pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_tex
 
 use crate::compile::{Report, Summary};
 use crate::diag::{Diagnostic, Rule, count};
-use crate::source::Sources;
+use crate::source::{Sources, Span};
 use crate::text::{Text, text, thousands};
 
 /// A format for the results of a run.
@@ -135,6 +135,17 @@ fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }
 
+/// The last column at which a location is easy to find in an editor. Programs write bodies on one
+/// line.
+const LAST_COLUMN: usize = 200;
+
+/// Returns the JSON pointer of a finding that is far from the beginning of its line.
+fn pointer_in_long_line<'f>(finding: &'f Diagnostic, sources: &Sources) -> Option<&'f str> {
+    let Span { file, start, .. } = finding.primary.span;
+    let column = sources.get(file).position(start as usize).column;
+    finding.pointer.as_deref().filter(|_| column > LAST_COLUMN)
+}
+
 /// Returns a name for a list, shortened if it is long.
 fn name(name: &str) -> Text {
     Text::line(name).cut(LONGEST_NAME)
@@ -144,7 +155,7 @@ fn name(name: &str) -> Text {
 mod tests {
     use super::*;
     use crate::diag::{Diagnostic, Rule, Severity};
-    use crate::source::{FileId, SourceText, Sources, Span};
+    use crate::source::{FileId, SourceText};
     use std::sync::Arc;
 
     pub(super) static ERROR: Rule = Rule::new("render/undefined", Severity::Error, "s", "p");

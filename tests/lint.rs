@@ -64,6 +64,48 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
+#[test]
+fn a_finding_far_into_a_line_names_its_pointer() {
+    let text = "x".repeat(300);
+    let body =
+        json!({"model": "gpt-5.1", "messages": [{"role": "user", "content": text}], "n": "two"});
+    let root = folder(&[("body.json", &body.to_string())]);
+    let ran = reqc(root.path(), &["body.json", "--format", "short"], "");
+    assert!(ran.out.contains(" [at /n]\n"), "{}", ran.out);
+    let ran = reqc(root.path(), &["body.json"], "");
+    assert!(ran.out.contains("\n  at /n in the body\n"), "{}", ran.out);
+    let ran = reqc(root.path(), &["body.json", "--format", "json"], "");
+    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(report["diagnostics"][0]["pointer"], "/n");
+
+    let pretty = serde_json::to_string_pretty(&body).expect("JSON");
+    let root = folder(&[("body.json", &pretty)]);
+    let ran = reqc(root.path(), &["body.json", "--format", "short"], "");
+    assert!(!ran.out.contains(" [at "), "{}", ran.out);
+}
+
+#[test]
+fn the_summary_says_whose_model_is_unknown() {
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}).to_string();
+    let root = folder(&[
+        ("one.json", &body),
+        ("two.jsonl", &format!("{body}\n{body}\n")),
+    ]);
+    let ended = |arguments: &[&str]| reqc(root.path(), arguments, "").out;
+    let out = ended(&["one.json"]);
+    assert!(
+        out.ends_with("no findings; the model is unknown: name it with `--model`\n"),
+        "{out}"
+    );
+    let out = ended(&["two.jsonl"]);
+    assert!(
+        out.ends_with("no findings; the model of 2 bodies is unknown: name it with `--model`\n"),
+        "{out}"
+    );
+    let out = ended(&["one.json", "--model", "gemini-3-pro"]);
+    assert!(out.ends_with("no findings\n"), "{out}");
+}
+
 /// The findings of a file, one per line, followed by the summary.
 fn told(name: &str, text: &str, arguments: &[&str]) -> (i32, String) {
     let folder = folder(&[(name, text)]);

@@ -116,6 +116,8 @@ pub struct LintedBodies {
     pub formats: Vec<(WireFormat, usize)>,
     /// The number of skipped requests, which were sent to endpoints for other kinds of bodies.
     pub passed_over: usize,
+    /// The number of checked bodies whose model is unknown, so that no facts about models apply.
+    pub without_model: usize,
 }
 
 impl fmt::Display for LintedBodies {
@@ -134,12 +136,19 @@ impl fmt::Display for LintedBodies {
 }
 
 impl LintedBodies {
-    /// Returns the last part of the summary: the number of skipped requests.
+    /// Returns the last part of the summary: the number of skipped requests, and of bodies that
+    /// were not checked against facts about models.
     pub(crate) fn left_out(&self) -> String {
-        match self.passed_over {
+        let skipped = match self.passed_over {
             0 => String::new(),
             more => format!(", {} skipped", count(more, "other request")),
-        }
+        };
+        let without_model = match self.without_model {
+            0 => String::new(),
+            1 => "; the model is unknown: name it with `--model`".to_owned(),
+            more => format!("; the model of {more} bodies is unknown: name it with `--model`"),
+        };
+        skipped + &without_model
     }
 }
 

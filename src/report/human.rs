@@ -8,7 +8,7 @@ use owo_colors::Style;
 use super::bound::{Bounded, left_out};
 use super::excerpt::Excerpt;
 use super::fill::wrapped;
-use super::{Format, Layout, is_of_folder, name, one_line, short};
+use super::{Format, Layout, is_of_folder, name, one_line, pointer_in_long_line, short};
 use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::source::Sources;
@@ -71,6 +71,13 @@ fn drawing_with_reach(
     layout: Layout,
 ) -> Text {
     let mut out = drawing(handler, finding, sources, layout.width);
+    if let Some(pointer) = pointer_in_long_line(finding, sources) {
+        let line = text!("  at {} in the body", Text::line(pointer));
+        out.push(&text!(
+            "{}\n",
+            line.styled(Style::new().dimmed(), layout.colour)
+        ));
+    }
     if let Some(reach) = reach(finding, layout.width) {
         out.push(&text!(
             "{}\n",

@@ -96,6 +96,7 @@ struct Finding<'a> {
     message: &'a str,
     #[serde(flatten)]
     place: Location<'a>,
+    pointer: Option<&'a str>,
     help: Option<&'a str>,
     fixes: Vec<Fix<'a>>,
     agents: Vec<&'a str>,
@@ -175,6 +176,7 @@ impl<'a> Finding<'a> {
             severity: finding.severity.name(),
             message: &finding.message,
             place: Location::new(finding.primary.span, sources),
+            pointer: finding.pointer.as_deref(),
             help: finding.help.as_deref(),
             fixes: finding
                 .fix(sources)

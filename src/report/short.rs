@@ -1,14 +1,14 @@
 //! One line per finding, for logs, editors and `grep`.
 
 use super::bound::{Bounded, left_out};
-use super::{Format, Layout, is_of_folder, name, one_line};
+use super::{Format, Layout, is_of_folder, name, one_line, pointer_in_long_line};
 use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, count};
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// Writes `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then
-/// the summary.
+/// Writes `path:line:col: error[code]: message (help: …) [at POINTER] [reaches N agents]` for each
+/// finding, then the summary. The pointer is written only for long lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Short(pub Layout);
 
@@ -40,6 +40,9 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
         .help
         .as_ref()
         .map_or(Text::new(), |help| text!(" (help: {})", one_line(help)));
+    let pointer = pointer_in_long_line(finding, sources).map_or(Text::new(), |pointer| {
+        text!(" [at {}]", Text::line(pointer))
+    });
     let reach = match finding.agents.len() {
         0 => Text::new(),
         agents => text!(" [reaches {}]", count(agents, "agent")),
@@ -49,12 +52,13 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
         false => text!("{}:{}:{}", path, place.line, place.column),
     };
     text!(
-        "{}: {}[{}]: {}{}{}\n",
+        "{}: {}[{}]: {}{}{}{}\n",
         place,
         severity,
         code,
         message,
         help,
+        pointer,
         reach
     )
 }

@@ -20,11 +20,20 @@ use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::source::{FileId, Span};
 
+/// The formats whose requests name the model in the URL: Gemini's always, Anthropic's at Bedrock and
+/// Vertex AI.
+const MODEL_IN_URL: [WireFormat; 2] = [
+    WireFormat::GoogleGenerateContent,
+    WireFormat::AnthropicMessages,
+];
+
 /// The findings in one document or line.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
     pub(super) passed_over: usize,
+    /// The number of bodies whose model is unknown.
+    pub(super) without_model: usize,
     /// The format of a request that was passed over because this format is not checked.
     pub(super) passed_format: Option<Unsupported>,
     pub(super) told: Vec<Told>,
@@ -57,13 +66,14 @@ impl Told {
     /// content begins in the whole text.
     pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
         let Told { range, problem, .. } = self;
+        let pointer = problem.pointer.clone();
         let span = problem.place.unwrap_or_else(|| {
             Span::new(
                 file,
                 range.start - start..range.end.max(range.start) - start,
             )
         });
-        finding::finding(problem, span)
+        finding::finding(problem, span).in_body_at(pointer.as_str())
     }
 }
 
@@ -147,6 +157,7 @@ impl DocumentJudge<'_> {
         };
         all.formats
             .extend(judged.iter().filter_map(|body| body.wire));
+        all.without_model = judged.iter().filter(|body| body.is_model_unknown).count();
         let wrong: Vec<JudgedBody> = judged
             .into_iter()
             .filter(|body| !body.problems.is_empty() || body.wrong_url.is_some())
@@ -224,6 +235,10 @@ impl DocumentJudge<'_> {
                 (None, vec![problem(&PANIC, message, Some(&help))])
             }
         };
+        let is_model_unknown = model_at == ModelAt::Request
+            && wire.is_some_and(|wire| MODEL_IN_URL.contains(&wire))
+            && value.get("model").is_none()
+            && self.model_at(endpoint).is_none();
         JudgedBody {
             wire,
             problems,
@@ -231,7 +246,14 @@ impl DocumentJudge<'_> {
             at,
             settings,
             wrong_url,
+            is_model_unknown,
         }
+    }
+
+    /// Returns the model that is given for all bodies, or else the one in the URL.
+    fn model_at<'t>(&'t self, endpoint: Option<&'t Endpoint>) -> Option<&'t str> {
+        let of_url = endpoint.and_then(|endpoint| endpoint.model.as_deref());
+        self.target.model.or(of_url)
     }
 
     /// Judges a body. Content that only one server rejects causes a warning unless the request
@@ -299,10 +321,7 @@ impl DocumentJudge<'_> {
             let endpoint = endpoint.filter(|_| self.target.named.is_none());
             judge.instance_at(endpoint?, wire)
         });
-        let model = self
-            .target
-            .model
-            .or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
+        let model = self.model_at(endpoint);
         // If only the host identifies the instance, the instance's headers do not apply, because a
         // different program may have sent different headers.
         LintTarget {
@@ -356,6 +375,7 @@ struct JudgedBody {
     at: Pointer,
     settings: Option<Settings>,
     wrong_url: Option<WrongUrl>,
+    is_model_unknown: bool,
 }
 
 impl JudgedBody {

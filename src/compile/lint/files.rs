@@ -51,6 +51,8 @@ pub struct Linting<'c> {
     found: HashMap<&'static str, usize>,
     formats: BTreeMap<WireFormat, usize>,
     passed_over: usize,
+    /// The number of bodies whose model is unknown.
+    without_model: usize,
     /// The lines of the current file, if it is a batch.
     batch: Batch,
     /// `true` if the current file is an agent's session, and this has been reported.
@@ -87,6 +89,7 @@ impl<'c> Linting<'c> {
             found: HashMap::new(),
             formats: BTreeMap::new(),
             passed_over: 0,
+            without_model: 0,
             batch: Batch::default(),
             is_session: false,
             passed_format: None,
@@ -160,6 +163,7 @@ impl<'c> Linting<'c> {
         report.summary.linted = Some(LintedBodies {
             formats,
             passed_over: self.passed_over,
+            without_model: self.without_model,
         });
         report
     }
@@ -255,6 +259,7 @@ impl<'c> Linting<'c> {
             .iter()
             .for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
         self.passed_over += judged.passed_over;
+        self.without_model += judged.without_model;
         self.passed_format = self.passed_format.or(judged.passed_format);
         let of_batch = self.of_batch(&judged.envelopes, text, place);
         let told = judged.told.into_iter().chain(of_batch.certain);
