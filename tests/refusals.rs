@@ -735,7 +735,7 @@ fn a_body_is_checked_for_the_server_that_rejected_it() {
     );
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
-        out.contains("\nThe rules find no error in the body.\n"),
+        out.contains("\nThe rules find no mistake in the body.\n"),
         "{out}"
     );
 
@@ -770,7 +770,8 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
     assert!(
-        out.contains("It refers to /messages/1 in the body") && out.contains("body.json:6:"),
+        out.contains("It refers to /messages/1/content/0 in the body")
+            && out.contains("body.json:6:"),
         "{out}"
     );
 
@@ -791,7 +792,10 @@ fn the_command_tells_the_place_in_the_body() {
         document[0]["explanations"][0]["rule"],
         "protocol/unanswered-call"
     );
-    assert_eq!(document[0]["explanations"][0]["pointer"], "/messages/1");
+    assert_eq!(
+        document[0]["explanations"][0]["pointer"],
+        "/messages/1/content/0"
+    );
     assert_eq!(
         document[0]["findings"][0]["code"],
         "protocol/unanswered-call"
@@ -849,6 +853,112 @@ fn the_command_tells_the_place_in_the_body() {
         )],
     );
     assert!(!String::from_utf8_lossy(&told.stdout).contains(&key));
+}
+
+#[test]
+fn the_command_finds_the_place_that_a_message_names_in_other_ways() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    let told = |arguments: &[&str]| {
+        let told = why400(folder.path(), arguments);
+        String::from_utf8_lossy(&told.stdout).replace('\n', " ")
+    };
+
+    // The name of a tool, which a call repeats, and a place in the tool's schema.
+    let tool = serde_json::json!({
+        "model": "gpt-5.1",
+        "messages": [
+            {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "grant", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "done"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "grant", "strict": true, "parameters": {
+            "type": "object", "properties": {"rights": {"type": "object", "properties": {}}}, "required": ["rights"], "additionalProperties": false,
+        }}}],
+    });
+    write("tool.json", &tool.to_string());
+    let strict = "Invalid schema for function 'grant': In context=('properties', 'rights'), 'additionalProperties' is required to be supplied and to be false.";
+    let out = told(&[strict, "--body", "tool.json"]);
+    let place = "It refers to /tools/0/function/parameters/properties/rights in the body";
+    assert!(out.contains(place), "{out}");
+
+    // Google counts the properties of a schema.
+    let gemini = serde_json::json!({
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "object", "properties": {
+            "a": {"type": "string"}, "b": {"type": "array", "items": {"type": "string", "$schema": "x"}},
+        }}}]}],
+    });
+    write("gemini.json", &gemini.to_string());
+    let unknown = |name: &str| {
+        format!(
+            "Invalid JSON payload received. Unknown name \"{name}\" at 'tools[0].function_declarations[0].parameters.properties[1].value.items': Cannot find field."
+        )
+    };
+    let two = format!(
+        "{}\n{}",
+        unknown("$schema"),
+        unknown("additionalProperties")
+    );
+    let out = told(&[&two, "--body", "gemini.json"]);
+    let place = "/tools/0/functionDeclarations/0/parameters/properties/b/items in the body";
+    assert!(out.contains(place), "{out}");
+    // Both errors are shown, although they are at the same place.
+    assert!(
+        out.contains("$schema") && out.contains("additionalProperties"),
+        "{out}"
+    );
+    assert!(out.contains("The body does not name its model"), "{out}");
+    let with_model = told(&[&two, "--body", "gemini.json", "--model", "gemini-3-pro"]);
+    assert!(
+        !with_model.contains("does not name its model"),
+        "{with_model}"
+    );
+
+    // A body without the ID in the message, and several bodies in one file.
+    write("body.json", BODY);
+    let elsewhere = SENTENCE.replace("toolu_1", "toolu_01ABCdef");
+    let out = told(&[&elsewhere, "--body", "body.json"]);
+    assert!(
+        out.contains("The body has no `toolu_01ABCdef`") && !out.contains("It refers to"),
+        "{out}"
+    );
+    let one = serde_json::from_str::<serde_json::Value>(BODY).expect("JSON");
+    write("two.jsonl", &format!("{one}\n{one}\n"));
+    let out = told(&[SENTENCE, "--body", "two.jsonl"]);
+    assert!(
+        out.contains("protocol/unanswered-call") && !out.contains("It refers to"),
+        "{out}"
+    );
+
+    // A rejected request is not excused by a setting.
+    let out = told(&[
+        SENTENCE,
+        "--body",
+        "body.json",
+        "--allow",
+        "protocol/unanswered-call",
+    ]);
+    assert!(out.contains("In the body:"), "{out}");
+}
+
+#[test]
+fn the_command_takes_words_without_quotes_and_refuses_empty_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let words: Vec<&str> = SENTENCE.split(' ').collect();
+    let told = why400(folder.path(), &words);
+    assert_eq!(told.status.code(), Some(0));
+
+    fs::write(folder.path().join("empty.err"), "\n").expect("writable");
+    let told = why400(folder.path(), &["empty.err"]);
+    let err = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        told.status.code() == Some(2) && err.contains("`empty.err` is empty"),
+        "{err}"
+    );
+    let told = why400(folder.path(), &["missing.err"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(out.contains("There is no file `missing.err`"), "{out}");
 }
 
 #[test]

@@ -571,6 +571,9 @@ pub(super) struct Why400 {
     /// a cassette; with `-` or no argument, standard input is read
     #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: Option<String>,
+    /// Further words of an error message that is not in quotes
+    #[arg(hide = true)]
+    pub(super) words: Vec<String>,
     /// File with the request body, to show where the error is in it
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,

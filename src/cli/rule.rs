@@ -60,9 +60,23 @@ fn source(evidence: &Evidence) -> Value {
 }
 
 fn unknown(code: &str) -> Failure {
-    let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+    let help = of_other_family(code)
+        .or_else(|| did_you_mean(code, all_rules().iter().map(|rule| rule.code)));
     Failure::new(format!("there is no rule `{code}`"))
         .help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
+}
+
+/// Returns the advice for a code whose family is missing or is another one.
+fn of_other_family(code: &str) -> Option<String> {
+    let (_, name) = code.rsplit_once('/').unwrap_or(("", code));
+    let rules = all_rules();
+    let mut named = rules.iter().filter(|rule| {
+        rule.code
+            .split_once('/')
+            .is_some_and(|(_, known)| known == name)
+    });
+    let rule = named.next()?;
+    Some(format!("did you mean `{}`?", rule.code))
 }
 
 fn page(rule: &Rule, width: usize) -> Text {

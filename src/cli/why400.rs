@@ -9,14 +9,16 @@ use super::args::{Format, Why400};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, lint, list};
 use crate::compile::lint::Linting;
-use crate::compile::{LintTarget, Report};
+use crate::compile::{LintTarget, PolicyOptions, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
+use crate::lint::rules::UNSUPPORTED_FORMAT;
 use crate::lint::{Unrecognised, find, recognise};
 use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges, objects,
 };
+use crate::report::findings_json;
 use crate::system::is_input;
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
@@ -31,13 +33,15 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
     let wire = args.wire.as_deref().map(lint::wire_named).transpose()?;
     let opened = options.open()?;
     let argument = match &args.answer {
-        Some(argument) => argument,
+        Some(first) => format!("{first} {}", args.words.join(" ")),
         None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new("there is no error message to explain")
-                .help("pass the error message as an argument, or pipe it in"));
+            return Err(Failure::new("there is no error message to explain").help(
+                "pass a file that contains the error message, or run `reqc why400 -`, paste the message, and press Ctrl-D",
+            ));
         }
-        None => "-",
+        None => "-".to_owned(),
     };
+    let argument = argument.trim_end();
     if is_input(Path::new(argument)) && args.body.as_deref().is_some_and(is_input) {
         return Err(Failure::new(
             "standard input can be the answer or the body, not both",
@@ -74,6 +78,12 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
                 terminal.text(&text!("\n"));
             }
             show(options, told, terminal);
+            if is_like_file_name(argument) && !told.is_known() {
+                terminal.text(&text!(
+                    "There is no file `{}`, either.\n",
+                    Text::line(argument)
+                ));
+            }
         }
         if asked.len() > MOST_EXCHANGES {
             terminal.text(&text!(
@@ -113,6 +123,12 @@ struct Told {
 }
 
 impl Told {
+    /// Returns `true` if the text is a request or contains a known message.
+    fn is_known(&self) -> bool {
+        let mut explained = self.explained.iter();
+        self.is_request || explained.any(|it| it.basis == Basis::Sentence)
+    }
+
     fn has_findings(&self) -> bool {
         let report = self.report.as_ref();
         report.is_some_and(|report| !report.findings.is_empty())
@@ -148,11 +164,10 @@ impl Judge<'_> {
             text,
         });
         let body = given.or(own.as_ref());
-        let value = body.and_then(|body| objects(&body.text).into_iter().next());
-        let outside = value.as_ref().and_then(|body| {
-            let outside = explained.iter().find(|it| it.is_outside(body))?;
-            outside.path.clone()
-        });
+        let value = body.and_then(|body| only_request(&body.text));
+        let outside = value
+            .as_ref()
+            .and_then(|body| explained.iter().find_map(|it| it.outside(body)));
         let places = explained
             .iter()
             .map(|it| value.as_ref().and_then(|body| place_of(it, body)))
@@ -209,7 +224,8 @@ impl Judge<'_> {
         };
         let mut linting = Linting::new(&self.opened.compiler, wire, target).sent_to(url.cloned());
         linting.read(&body.name, body.text.as_bytes()).ok()?;
-        Some(linting.report(&self.opened.policy))
+        // The request was rejected, so nothing about it is allowed.
+        Some(linting.report(&PolicyOptions::default()))
     }
 }
 
@@ -217,13 +233,27 @@ impl Judge<'_> {
 fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
     let path = Path::new(argument);
     if is_input(path) || options.path(path).exists() {
-        return read(options, opened, path).map(|body| body.text);
+        let Body { name, text } = read(options, opened, path)?;
+        if text.trim().is_empty() {
+            return Err(Failure::new(format!("`{name}` is empty")));
+        }
+        if text.contains('\0') {
+            return Err(Failure::new(format!("`{name}` is not text")));
+        }
+        return Ok(text);
     }
     match is_file_name(argument) {
         true => Err(Failure::new(format!("there is no file `{argument}`"))
             .help("pass a file that contains the response, or the error message itself")),
         false => Ok(argument.to_owned()),
     }
+}
+
+/// Returns `true` for a single word with a dot or a slash, which may be a file name.
+fn is_like_file_name(argument: &str) -> bool {
+    argument.len() > 1
+        && argument.contains(['.', '/', '\\'])
+        && !argument.contains(char::is_whitespace)
 }
 
 /// Returns `true` for a string that is a file name rather than an error message: one word with a
@@ -302,6 +332,12 @@ fn request_in(dump: &str) -> Option<String> {
     serde_json::to_string_pretty(&body).ok()
 }
 
+/// Returns the request body in a file. If there are several, it is unknown which one was rejected.
+fn only_request(text: &str) -> Option<Value> {
+    let mut requests = objects(text).into_iter().filter(has_history);
+    requests.next().filter(|_| requests.next().is_none())
+}
+
 fn is_request(value: &Value) -> bool {
     has_history(value) && recognise(value).is_ok()
 }
@@ -316,18 +352,29 @@ fn has_history(value: &Value) -> bool {
 fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
     let pointer = explanation
         .place(body)
-        .filter(|_| !explanation.is_outside(body))?;
+        .filter(|_| explanation.outside(body).is_none())?;
     let value = body.pointer(pointer.as_str())?.to_string();
     Some(Place { pointer, value })
 }
 
-/// Keeps the findings that match the sentences, or all errors if there are none.
+/// Keeps the findings that match the sentences, or all errors if there are none, or all warnings if
+/// there are no errors either.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
-    let is_told = has_meant(&report, explained);
-    report.findings.retain(|finding| match is_told {
-        true => is_meant(finding.rule.code, explained),
-        false => finding.severity == Severity::Error,
-    });
+    if has_meant(&report, explained) {
+        report
+            .findings
+            .retain(|finding| is_meant(finding.rule.code, explained));
+    } else if has_errors(&report) {
+        report
+            .findings
+            .retain(|finding| finding.severity == Severity::Error);
+    }
+    for finding in &mut report.findings {
+        // The advice is about files that contain other requests.
+        if finding.rule.code == UNSUPPORTED_FORMAT.code {
+            finding.help = None;
+        }
+    }
     report
 }
 
@@ -371,9 +418,20 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
             terminal.text(&text!("\nIn the body:\n\n"));
             terminal.findings(options.format, report);
         }
-        Some(_) => terminal.text(&text!("\nThe rules find no error in the body.\n")),
+        Some(_) => terminal.text(&text!("\nThe rules find no mistake in the body.\n")),
         None => {}
     }
+    if told.report.as_ref().is_some_and(is_without_model) {
+        terminal.text(&text!(
+            "The body does not name its model: with `--model NAME`, the rules about this model apply too.\n"
+        ));
+    }
+}
+
+/// Returns `true` if a body was checked without knowing its model.
+fn is_without_model(report: &Report) -> bool {
+    let linted = report.summary.linted.as_ref();
+    linted.is_some_and(|linted| linted.without_model > 0)
 }
 
 /// Explanations from the same entry in the dictionary, with their locations.
@@ -546,10 +604,7 @@ fn document(told: &Told) -> Value {
         .zip(&told.places)
         .map(|(it, place)| explanation(it, place.as_ref()))
         .collect();
-    let found = told.report.iter().flat_map(|report| &report.findings);
-    let findings: Vec<Value> = found
-        .map(|finding| json!({"code": finding.rule.code, "message": finding.message}))
-        .collect();
+    let findings: Vec<Value> = told.report.iter().flat_map(findings_json).collect();
     json!({
         "explanations": explained, "findings": findings, "outside": told.outside, "is_request": told.is_request,
     })

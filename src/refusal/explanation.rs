@@ -136,10 +136,17 @@ impl Explanation {
     pub(super) fn is_part_of(&self, other: &Explanation) -> bool {
         let paths = self.path.as_deref().zip(other.path.as_deref());
         let is_same = std::ptr::eq(self.refusal, other.refusal);
-        let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
+        let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail))
+            && self.names_besides_path().eq(other.names_besides_path());
         is_same && (is_tail || without_spaces(&other.said).contains(&without_spaces(&self.said)))
             || other.said.contains(&self.said)
             || self.begins_within(other)
+    }
+
+    /// Returns the contents of the holes other than the path.
+    fn names_besides_path(&self) -> impl Iterator<Item = &str> {
+        let holes = self.holes.iter().filter(|(name, _)| name != "path");
+        holes.map(|(_, value)| value.as_str())
     }
 
     /// Returns `true` if the other sentence ends with the beginning of this one, so that they overlap
@@ -177,30 +184,62 @@ impl Explanation {
         Explanation { is_named, ..self }
     }
 
-    /// Returns `true` if the sentence refers to a list element that the body does not have, which
-    /// means that the sentence is about a different request.
-    pub fn is_outside(&self, body: &Value) -> bool {
+    /// Returns what the sentence names and the body lacks: the path to a list element, or the ID of
+    /// a call or an item. The sentence is then about a different request.
+    pub fn outside(&self, body: &Value) -> Option<String> {
         let path = self.path.as_deref();
-        path.is_some_and(|path| place::is_outside(body, path))
+        if let Some(path) = path.filter(|path| place::is_outside(body, path)) {
+            return Some(path.to_owned());
+        }
+        let mut ids = self.words_of(&["id", "ids"]).filter(|id| is_id(id));
+        let first = ids.clone().next()?;
+        let is_inside = ids.any(|id| place::of_value(body, id).is_some());
+        (!is_inside).then(|| first.to_owned())
     }
 
-    /// Returns the location in a body that the sentence names: by its path, or else by an ID or
-    /// name that the sentence quotes.
+    /// Returns the location in a body that the sentence names: by its path, or by an ID or a tool
+    /// name that the sentence quotes, if that is more exact. An ID stands for the item that has it.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self
             .path
             .as_deref()
             .and_then(|path| place::of_path(body, path));
-        by_path.or_else(|| {
-            let telling = self
-                .holes
-                .iter()
-                .filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
-            telling
-                .flat_map(|(_, value)| place::words(value))
-                .find_map(|word| place::of_value(body, word))
-        })
+        let by_name = || {
+            let mut ids = self.words_of(&["id", "ids"]);
+            ids.find_map(|word| place::of_value(body, word)?.parent())
+                .or_else(|| self.place_in_tool(body))
+        };
+        let Some(by_path) = by_path else {
+            return by_name();
+        };
+        let inner = by_name().filter(|inner| inner.as_str().starts_with(by_path.as_str()));
+        Some(inner.unwrap_or(by_path))
     }
+
+    /// Returns the location of the tool that the sentence names or, if the sentence also names a
+    /// place in the tool's schema (`In context=('properties', 'a')`), the location of that place.
+    fn place_in_tool(&self, body: &Value) -> Option<Pointer> {
+        let mut names = self.words_of(&["tool"]);
+        let tool = names.find_map(|name| place::of_tool(body, name))?;
+        let place = self.holes.iter().find(|(name, _)| name == "place");
+        Some(place.map_or(tool.clone(), |(_, place)| {
+            place::in_schema(body, &tool, place)
+        }))
+    }
+
+    /// Returns the words in the holes with these names.
+    fn words_of(&self, holes: &'static [&str]) -> impl Iterator<Item = &str> + Clone {
+        self.holes
+            .iter()
+            .filter(move |(name, _)| holes.contains(&name.as_str()))
+            .flat_map(|(_, value)| place::words(value))
+    }
+}
+
+/// Returns `true` for an identifier that a program generated, such as `toolu_01Abc`. Words and short
+/// numbers in a sentence may mean anything.
+fn is_id(word: &str) -> bool {
+    word.len() >= 8 && word.contains(|c: char| c.is_ascii_digit()) && word.contains(['_', '-'])
 }
 
 fn without_spaces(text: &str) -> String {

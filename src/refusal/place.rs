@@ -42,8 +42,10 @@ fn walk(body: &Value, path: &str) -> Walked {
                 };
                 Some((walked.at.element(index), element))
             }
-            (Value::Object(members), _) => {
-                let member = members.iter().find(|(name, _)| is_same_name(name, word));
+            (Value::Object(members), index) => {
+                let named = members.iter().find(|(name, _)| is_same_name(name, word));
+                // Google counts the members of a map: `properties[2].value`.
+                let member = named.or_else(|| members.iter().nth(index.ok()?));
                 member.map(|(name, value)| (walked.at.member(name), value))
             }
             _ => None,
@@ -70,7 +72,7 @@ fn letters(text: &str) -> String {
 }
 
 /// Returns the words in a list of IDs or names.
-pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(list: &str) -> impl Iterator<Item = &str> + Clone {
     list.split([',', ' ', '\'', '[', ']'])
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| word.len() > 2)
@@ -79,6 +81,30 @@ pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
 /// Returns the first location whose value is this text.
 pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
     below(body, text, &Pointer::root())
+}
+
+/// Returns the location of the definition of the tool with this name.
+pub(super) fn of_tool(body: &Value, name: &str) -> Option<Pointer> {
+    let tools = Pointer::root().member("tools");
+    let name = below(body.get("tools")?, name, &tools)?;
+    name.parent()
+}
+
+/// Returns the location in a tool's schema that a sentence names as a list of quoted keys, such as
+/// `('properties', 'a', 'items')`, as far as the schema has them.
+pub(super) fn in_schema(body: &Value, tool: &Pointer, keys: &str) -> Pointer {
+    const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "parametersJsonSchema"];
+    let mut schemas = SCHEMAS.map(|name| tool.member(name)).into_iter();
+    let schema = schemas.find(|at| body.pointer(at.as_str()).is_some());
+    let mut at = schema.unwrap_or_else(|| tool.clone());
+    for key in keys.split(['\'', '"']).skip(1).step_by(2) {
+        let next = at.member(key);
+        if body.pointer(next.as_str()).is_none() {
+            break;
+        }
+        at = next;
+    }
+    at
 }
 
 fn below(value: &Value, text: &str, at: &Pointer) -> Option<Pointer> {

@@ -258,11 +258,16 @@ pub(super) fn is_page(text: &str) -> bool {
 /// An HTML tag, with its attributes.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 
-/// Returns the strings that may be unknown messages: strings of an answer, or else lines of a
-/// string with a status. A string with a single line needs no status.
+/// The maximum number of lines of a pasted message without a status. A longer text may be about
+/// anything.
+const MOST_LINES: usize = 15;
+
+/// Returns the strings that may be unknown messages: strings of an answer, or else the lines of a
+/// string that has a status or is short.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
     let mut messages = members(text);
-    if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
+    let is_short = text.trim().lines().count() <= MOST_LINES;
+    if status.is_some() || !messages.is_empty() || is_short {
         messages.extend(texts(text));
     }
     messages
@@ -627,7 +632,11 @@ mod tests {
             messages(text, Some(400)),
             ["400 it's odd", "and more of it"]
         );
-        assert!(messages("it's odd\nand more of it", None).is_empty());
+        assert_eq!(
+            messages("it's odd\nand more of it", None),
+            ["it's odd", "and more of it"]
+        );
+        assert!(messages(&"a line\n".repeat(MOST_LINES + 1), None).is_empty());
         let page = "400 <meta charset=\"utf-8\"><p>it's odd</p>";
         assert_eq!(messages(page, Some(400)), ["400   it's odd"]);
     }
