@@ -85,6 +85,22 @@ fn a_finding_far_into_a_line_names_its_pointer() {
 }
 
 #[test]
+fn warnings_can_fail_a_run() {
+    let body = json!({"url": "https://open.bigmodel.cn/api/paas/v4/chat/completions", "body": {
+        "model": "glm-4.6", "temperature": 1.5, "messages": [{"role": "user", "content": "Hi"}],
+    }});
+    let root = folder(&[("body.json", &body.to_string())]);
+    let ran = reqc(root.path(), &["body.json"], "");
+    assert!(
+        ran.code == 0 && ran.out.ends_with(": 1 warning\n"),
+        "{}",
+        ran.out
+    );
+    let ran = reqc(root.path(), &["body.json", "--deny-warnings"], "");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+}
+
+#[test]
 fn the_summary_says_whose_model_is_unknown() {
     let body = json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}).to_string();
     let root = folder(&[

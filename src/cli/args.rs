@@ -563,6 +563,9 @@ pub(super) struct Lint {
     /// vLLM
     #[arg(long, value_name = "NAME", value_parser = filled, conflicts_with = "provider")]
     pub(super) server: Option<String>,
+    /// Also exit with 1 on warnings
+    #[arg(long, conflicts_with = "session")]
+    pub(super) deny_warnings: bool,
 }
 
 #[derive(Debug, clap::Args)]

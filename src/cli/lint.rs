@@ -45,7 +45,13 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
             .map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
     let report = linting.report(&opened.policy);
-    report_from(options.directory(), options, &report, false, terminal)
+    report_from(
+        options.directory(),
+        options,
+        &report,
+        lint.deny_warnings,
+        terminal,
+    )
 }
 
 /// Reports the stories of the conversations in the files.
