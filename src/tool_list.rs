@@ -200,20 +200,50 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     }
     let all: Vec<&ListedTool> = tools.iter().collect();
     let body = target.body(&all);
-    let problems = problems(compiler, &target, &body);
-    // Problems with single tools are already in the results for those tools.
-    let of_list = problems
-        .into_iter()
-        .filter(|problem| of_tool(&target, problem).is_none());
-    let of_list =
-        of_list.map(|problem| objection(&target, 0, problem.pointer.as_str().to_owned(), problem));
+    let of_tools: Vec<&[Objection]> = verdicts
+        .iter()
+        .map(|verdict| verdict.objections.as_slice())
+        .collect();
+    let of_list = of_list(&target, problems(compiler, &target, &body), &of_tools);
     let (tokens, is_tokenized) = tokens(&target, &body);
     Column {
         target,
         verdicts,
-        of_list: of_list.collect(),
+        of_list,
         tokens,
         is_tokenized,
+    }
+}
+
+/// Returns the objections to a list as a whole: those outside the tools, and those inside a tool
+/// that arise only beside the other tools, such as limits on all tools of a request together.
+/// `of_tools` contains the objections to each tool by itself.
+fn of_list(
+    target: &ToolTarget,
+    problems: Vec<Problem>,
+    of_tools: &[&[Objection]],
+) -> Vec<Objection> {
+    let objections = problems.into_iter().filter_map(|problem| {
+        let place = problem.pointer.as_str().to_owned();
+        let Some((index, pointer)) = of_tool(target, &problem) else {
+            return Some(objection(target, 0, place, problem));
+        };
+        let own = objection(target, index, pointer, problem);
+        let known = of_tools.get(index).copied().unwrap_or_default();
+        let is_told = known.iter().any(|known| own.repeats(known));
+        (!is_told).then_some(Objection {
+            pointer: place,
+            ..own
+        })
+    });
+    objections.collect()
+}
+
+impl Objection {
+    /// Returns `true` if another objection says the same about the same place.
+    fn repeats(&self, other: &Objection) -> bool {
+        (self.rule.code, &self.pointer, &self.message)
+            == (other.rule.code, &other.pointer, &other.message)
     }
 }
 
@@ -387,6 +417,8 @@ pub struct LoweredList {
     pub tools: Value,
     /// The result for each tool, in list order.
     pub told: Vec<LoweredTool>,
+    /// The reasons why the provider rejects the list, although it accepts each tool.
+    pub of_list: Vec<Objection>,
 }
 
 /// The result of lowering one tool.
@@ -408,31 +440,90 @@ pub struct LoweredTool {
     pub schema: Value,
 }
 
-/// Lowers tools for a provider. Tools that the provider accepts stay unchanged.
+/// Lowers tools for a provider. Tools that the provider accepts stay unchanged. If the provider
+/// limits the tools of a form in one request, the tools beyond the limit use the plain form.
 pub fn lowered(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> LoweredList {
     let mut names: Vec<String> = Vec::new();
-    let (mut declared, mut told) = (Vec::new(), Vec::new());
+    let mut made: Vec<Made> = Vec::new();
     for tool in tools {
         let name = fitting_name(&tool.name, &target, &names);
         names.push(name.clone());
-        let renamed = ListedTool {
-            name: name.clone(),
+        let tool = ListedTool {
+            name,
             ..tool.clone()
         };
-        let (target, one) = lowered_tool(compiler, &renamed, target);
-        if one.refused.is_none() {
-            let schema = one.schema.clone();
-            declared.push(target.declared(&ListedTool { schema, ..renamed }));
-        }
-        told.push(LoweredTool {
-            name: tool.name.clone(),
-            renamed: (name != tool.name).then_some(name),
-            ..one
-        });
+        let (form, told) = lowered_tool(compiler, &tool, target);
+        made.push(Made { tool, form, told });
     }
+    let mut of_list = refusals_of(compiler, &target, declared(&made));
+    if let Some(wider) = target.wider().filter(|_| !of_list.is_empty()) {
+        within_limits(compiler, &mut made, target, wider);
+        of_list = refusals_of(compiler, &target, declared(&made));
+    }
+    let listed = declared(&made);
+    let told = made.into_iter().zip(tools).map(|(made, tool)| LoweredTool {
+        name: tool.name.clone(),
+        renamed: (made.tool.name != tool.name).then_some(made.tool.name),
+        ..made.told
+    });
     LoweredList {
-        tools: target.member(declared),
-        told,
+        told: told.collect(),
+        tools: target.member(listed),
+        of_list,
+    }
+}
+
+/// A tool with its name in the request, the form of its declaration, and the result of lowering it.
+struct Made {
+    tool: ListedTool,
+    form: ToolTarget,
+    told: LoweredTool,
+}
+
+impl Made {
+    /// Returns the declaration of the tool; `None` if the tool is omitted.
+    fn declared(&self) -> Option<Value> {
+        let schema = self.told.schema.clone();
+        self.told.refused.is_none().then(|| {
+            self.form.declared(&ListedTool {
+                schema,
+                ..self.tool.clone()
+            })
+        })
+    }
+}
+
+fn declared(made: &[Made]) -> Vec<Value> {
+    made.iter().filter_map(Made::declared).collect()
+}
+
+/// Returns the reasons why a provider rejects a list of declarations.
+fn refusals_of(compiler: &Compiler, target: &ToolTarget, declared: Vec<Value>) -> Vec<Objection> {
+    let found = problems(compiler, target, &target.request(declared));
+    let mut refusals = of_list(target, found, &[]);
+    refusals.retain(|objection| objection.status == Status::Rejected);
+    refusals
+}
+
+/// Keeps the form of each tool only if the provider accepts it beside the earlier tools of that
+/// form. Other tools use the plain form.
+fn within_limits(compiler: &Compiler, made: &mut [Made], target: ToolTarget, wider: ToolTarget) {
+    let mut kept = Vec::new();
+    for one in made.iter_mut().filter(|one| one.form == target) {
+        let Some(declared) = one.declared() else {
+            continue;
+        };
+        kept.push(declared);
+        let refusals = refusals_of(compiler, &target, kept.clone());
+        if let Some(refusal) = refusals.into_iter().next() {
+            kept.pop();
+            let (form, told) = lowered_tool(compiler, &one.tool, wider);
+            one.form = form;
+            one.told = LoweredTool {
+                instead: Some((wider, refusal.message)),
+                ..told
+            };
+        }
     }
 }
 

@@ -216,6 +216,97 @@ fn five_hundred_tools_are_too_many_for_some() {
     );
 }
 
+/// A tool with a closed schema, as strict modes require.
+fn closed(name: &str, properties: &Value) -> Value {
+    let mut schema = object(properties);
+    schema["additionalProperties"] = false.into();
+    tool(name, &schema)
+}
+
+/// Lists that exceed Claude's limits for all strict tools of a request.
+fn beyond_limits() -> [(Vec<Value>, usize); 3] {
+    let mut optional = json!({});
+    let mut unions = json!({});
+    for number in 0..15 {
+        optional[format!("p{number}")] = json!({"type": "string"});
+        if number < 7 {
+            unions[format!("p{number}")] = json!({"type": ["string", "null"]});
+        }
+    }
+    let required: Vec<String> = (0..7).map(|number| format!("p{number}")).collect();
+    let with_unions = |number: usize| {
+        let mut tool = closed(&format!("u{number}"), &unions);
+        tool["inputSchema"]["required"] = json!(required);
+        tool
+    };
+    [
+        (
+            (0..25)
+                .map(|number| closed(&format!("t{number}"), &json!({})))
+                .collect(),
+            20,
+        ),
+        (
+            (0..3)
+                .map(|number| closed(&format!("o{number}"), &optional))
+                .collect(),
+            1,
+        ),
+        ((0..4).map(with_unions).collect(), 2),
+    ]
+}
+
+#[test]
+fn limits_on_all_strict_tools_together_are_told_and_kept() {
+    for (tools, most) in beyond_limits() {
+        let count = tools.len();
+        let (code, document) = checked(&json!(tools), &["--provider", "anthropic-strict"]);
+        assert_eq!(code, 1, "{document}");
+        assert!(
+            statuses(&document, "anthropic-strict")
+                .iter()
+                .all(|status| status == "accepted"),
+            "each tool alone is accepted"
+        );
+        let list = document["providers"][0]["list"].as_array().expect("a list");
+        assert_eq!(
+            (list.len(), &list[0]["code"]),
+            (1, &json!("protocol/strict-schema")),
+            "{list:?}"
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let ran = reqc(
+            folder.path(),
+            &["-", "--lower", "anthropic-strict"],
+            &json!(tools).to_string(),
+        );
+        let lowered: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
+        let strict = lowered.iter().filter(|tool| tool["strict"] == true);
+        assert_eq!((ran.code, lowered.len(), strict.count()), (0, count, most));
+        let told = ran.err.matches("written as for `anthropic`").count();
+        assert_eq!(told, count - most, "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_lowered_list_that_is_still_rejected_is_no_success() {
+    let tools: Vec<Value> = (0..129)
+        .map(|number| tool(&format!("t{number}"), &object(&json!({}))))
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = reqc(
+        folder.path(),
+        &["-", "--lower", "openai"],
+        &json!(tools).to_string(),
+    );
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("the list is still rejected: "),
+        "{}",
+        ran.err
+    );
+}
+
 #[test]
 fn what_a_list_says_cannot_act_on_a_terminal_or_in_markdown() {
     let hostile = "a\u{1b}[2J\n::error::x|<img src=x>";

@@ -119,7 +119,7 @@ fn lower(
         }
     }
     let is_whole = list.told.iter().all(|tool| tool.refused.is_none());
-    if is_whole {
+    if is_whole && list.of_list.is_empty() {
         Status::Clean
     } else {
         Status::Findings

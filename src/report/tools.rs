@@ -422,12 +422,26 @@ pub fn lowered_json(list: &LoweredList) -> Value {
             "no_longer_checked": tool.losses.iter().map(loss).collect::<Vec<_>>(),
         })
     });
-    json!({"version": 1, "tools": list.tools, "conversions": told.collect::<Vec<_>>()})
+    let of_list = list.of_list.iter().map(|it| {
+        json!({"status": it.status.name(), "code": it.rule.code, "message": it.message, "help": it.help})
+    });
+    json!({
+        "version": 1, "tools": list.tools, "conversions": told.collect::<Vec<_>>(),
+        "list": of_list.collect::<Vec<_>>(),
+    })
 }
 
-/// Returns the constraints that lowered tools no longer check, in human-readable form.
+/// Returns the constraints that lowered tools no longer check, and the reasons why the list is
+/// still rejected, in human-readable form.
 pub fn losses_text(list: &LoweredList) -> Text {
-    list.told.iter().map(tool_losses).collect()
+    let mut shown: Text = list.told.iter().map(tool_losses).collect();
+    for objection in &list.of_list {
+        shown.push(&text!(
+            "the list is still rejected: {}\n",
+            &objection.message
+        ));
+    }
+    shown
 }
 
 fn tool_losses(tool: &LoweredTool) -> Text {

@@ -210,6 +210,11 @@ impl ToolTarget {
 
     /// Returns the smallest request with these tools.
     pub(super) fn body(&self, tools: &[&ListedTool]) -> Value {
+        self.request(tools.iter().map(|tool| self.declared(tool)).collect())
+    }
+
+    /// Returns the smallest request with these declarations of tools.
+    pub(super) fn request(&self, declared: Vec<Value>) -> Value {
         let mut body = match self.wire.facts().turns {
             TurnForm::Blocks => {
                 json!({"model": self.model, "max_tokens": 1_024, "messages": [{"role": "user", "content": "Hi"}]})
@@ -222,8 +227,8 @@ impl ToolTarget {
                 json!({"model": self.model, "messages": [{"role": "user", "content": "Hi"}]})
             }
         };
-        if !tools.is_empty() {
-            body["tools"] = self.member(tools.iter().map(|tool| self.declared(tool)).collect());
+        if !declared.is_empty() {
+            body["tools"] = self.member(declared);
         }
         body
     }
