@@ -318,7 +318,12 @@ impl Mistake {
         let help = match self.hint {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
-            Hint::Fields(known) => Some(format!("known fields: {}", few(&known))),
+            Hint::Fields(mut known) => {
+                // The most similar ones are shown, in the same order in each message.
+                let shown = known.len().min(FEW);
+                known[..shown].sort();
+                Some(format!("known fields: {}", few(&known)))
+            }
             Hint::Known { words, names, .. } => Some(format!("{words}{}", few(&names))),
             Hint::Within(holder) => {
                 let name = self.pointer.tokens().last().unwrap_or_default();

@@ -341,12 +341,30 @@ async fn connect(
                 .map_err(Failed::Otherwise)?;
             let service = serve(pipes, mode)
                 .await
-                .map_err(|error| remote.no_handshake(&error, None))?;
+                .map_err(|error| hinted(remote.no_handshake(&error, None), http))?;
             Ok(Connected {
                 service,
                 program: None,
             })
         }
+    }
+}
+
+/// Adds a hint if the address of a server looks like one of MCP's older transport.
+fn hinted(failed: Failed, http: &HttpSpec) -> Failed {
+    let path = http.url.value.split(['?', '#']).next().unwrap_or_default();
+    match failed {
+        Failed::Otherwise(error) if path.trim_end_matches('/').ends_with("/sse") => {
+            Failed::Otherwise(Error {
+                message: format!(
+                    "{}; its URL ends with `/sse`, but only MCP's streamable HTTP is supported, not the older SSE transport: \
+                     try the server's URL for it, which often ends with `/mcp`",
+                    error.message
+                ),
+                ..error
+            })
+        }
+        failed => failed,
     }
 }
 
