@@ -56,6 +56,8 @@ pub struct Problem {
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
+    /// The sources of this message, among those of the rule; empty if all of them may concern it.
+    pub(crate) sources: &'static [&'static str],
     /// `true` if the problem depends on the model, so the mistake may be the model's name.
     pub(crate) is_of_model: bool,
     /// The missing members that cause the problem, the most important one first.

@@ -86,6 +86,8 @@ pub struct Objection {
     pub message: String,
     /// The next step, if there is advice.
     pub help: Option<String>,
+    /// The sources of this message, among those of the rule; empty if the rule does not tell.
+    pub sources: &'static [&'static str],
 }
 
 /// The result for a tool and a provider.
@@ -362,6 +364,7 @@ fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Proble
         pointer,
         message,
         help: problem.help,
+        sources: problem.sources,
     }
 }
 
@@ -371,27 +374,37 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// Returns a rule's evidence that mentions a server. If none does, returns the evidence that
-/// mentions no server at all, or else the evidence about OpenAI, whose formats the others copy, or
-/// else all evidence.
-pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
-    let of_none = rule
-        .evidence
+/// Returns the evidence of an objection that mentions a server. If none does, returns the evidence
+/// that mentions no server at all, or else the evidence about OpenAI, whose formats the others
+/// copy, or else all evidence. If the rule does not tell its messages apart, all of its evidence
+/// counts.
+pub fn evidence(objection: &Objection, server: Server) -> Vec<&'static Evidence> {
+    let all = objection.rule.evidence.iter();
+    let of_message: Vec<&Evidence> = all
+        .clone()
+        .filter(|it| objection.sources.contains(&it.source))
+        .collect();
+    let found: Vec<&Evidence> = match of_message.is_empty() {
+        true => all.collect(),
+        false => of_message,
+    };
+    let of_none = found
         .iter()
+        .copied()
         .filter(|it| Server::ALL.into_iter().all(|other| !mentions(it, other)))
         .collect();
     [
-        evidence_about(rule, server),
+        evidence_about(&found, server),
         of_none,
-        evidence_about(rule, Server::OpenAi),
+        evidence_about(&found, Server::OpenAi),
     ]
     .into_iter()
-    .find(|found| !found.is_empty())
-    .unwrap_or_else(|| rule.evidence.iter().collect())
+    .find(|some| !some.is_empty())
+    .unwrap_or(found)
 }
 
-fn evidence_about(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
-    let evidence = rule.evidence.iter();
+fn evidence_about(evidence: &[&'static Evidence], server: Server) -> Vec<&'static Evidence> {
+    let evidence = evidence.iter().copied();
     evidence.filter(|it| mentions(it, server)).collect()
 }
 

@@ -308,6 +308,24 @@ fn a_lowered_list_that_is_still_rejected_is_no_success() {
 }
 
 #[test]
+fn an_objection_shows_the_sources_of_its_message() {
+    let root = json!({"type": "object", "properties": {}, "anyOf": [{"required": ["x"]}]});
+    let email = object(&json!({"x": {"type": "string", "pattern": "^(?!a)"}}));
+    let (_, document) = checked(
+        &json!([tool("root", &root), tool("email", &email)]),
+        &["--provider", "openai"],
+    );
+    for (index, source) in [(0, "chatanywhere/GPT_API_free#403"), (1, "vercel/ai#21037")] {
+        let objection = &document["tools"][index]["verdicts"][0]["objections"][0];
+        let sources = objection["evidence"].as_array().expect("a list");
+        assert!(
+            sources.len() <= 3 && sources.iter().any(|it| it["source"] == source),
+            "{objection}"
+        );
+    }
+}
+
+#[test]
 fn what_a_list_says_cannot_act_on_a_terminal_or_in_markdown() {
     let hostile = "a\u{1b}[2J\n::error::x|<img src=x>";
     let list = json!([

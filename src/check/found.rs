@@ -51,6 +51,7 @@ pub(crate) struct Mark<'b> {
     help: Option<String>,
     severity: Option<Severity>,
     about: About,
+    sources: &'static [&'static str],
     is_of_model: bool,
     lacks: Vec<Pointer>,
     /// `true` if the problem is dropped when its location is in the history.
@@ -133,6 +134,7 @@ impl<'b> Found<'b> {
             help: None,
             severity: None,
             about: About::Meaning,
+            sources: &[],
             is_of_model: false,
             lacks: Vec::new(),
             is_doubted: false,
@@ -181,6 +183,7 @@ impl Mark<'_> {
             help,
             severity,
             about,
+            sources,
             is_of_model,
             lacks,
             ..
@@ -196,6 +199,7 @@ impl Mark<'_> {
             help,
             sense,
             about,
+            sources,
             is_of_model,
             lacks,
             place: None,
@@ -222,6 +226,14 @@ impl Note<'_, '_> {
     pub(crate) fn about(mut self, about: About) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.about = about;
+        }
+        self
+    }
+
+    /// Names the sources of this message, among those of the rule.
+    pub(crate) fn known_from(mut self, sources: &'static [&'static str]) -> Self {
+        if let Some(mark) = &mut self.mark {
+            mark.sources = sources;
         }
         self
     }

@@ -265,6 +265,7 @@ fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -
         help: Some(help.to_owned()),
         sense: None,
         about: About::Meaning,
+        sources: &[],
         is_of_model: false,
         lacks: Vec::new(),
         place: None,

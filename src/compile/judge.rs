@@ -146,6 +146,7 @@ impl<'a> Judge<'a> {
             help: Some(verdict.help(server, "send the request to another server")),
             sense: None,
             about: About::Meaning,
+            sources: &[],
             is_of_model: true,
             lacks: Vec::new(),
             place: None,

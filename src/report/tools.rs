@@ -76,7 +76,7 @@ impl Group<'_> {
         self.is_varied |= objection.message != self.first.message;
         self.tools
             .extend(tool.filter(|index| !self.tools.contains(index)));
-        for source in evidence(objection.rule, column.target.server) {
+        for source in evidence(objection, column.target.server) {
             if !self.sources.contains(&source) {
                 self.sources.push(source);
             }
@@ -399,7 +399,7 @@ pub fn tools_json(source: &str, matrix: &Matrix) -> Value {
 }
 
 fn objection(column: &Column, it: &Objection) -> Value {
-    let sources = evidence(it.rule, column.target.server);
+    let sources = evidence(it, column.target.server);
     let sources = sources
         .iter()
         .map(|it| json!({"source": it.source, "shows": it.shows, "seen": it.seen}));

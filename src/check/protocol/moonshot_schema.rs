@@ -47,6 +47,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 items,
                 "Moonshot accepts a single schema as `items`, not a list",
             )
+            .known_from(&["vercel/ai#18921"])
             .help("write a single schema, with `anyOf` if the elements differ");
     }
     let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
@@ -61,6 +62,10 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 property,
                 format!("Moonshot rejects a property that is called `{name}`"),
             )
+            .known_from(&[
+                "pkg:github/MoonshotAI/walle#validator.go",
+                "pydantic/logfire#2191",
+            ])
             .help("give the property another name");
     }
     let required = inner.get("required").and_then(Value::as_array);
@@ -74,6 +79,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 name,
                 "Moonshot rejects a name in `required` that is not in `properties`",
             )
+            .known_from(&["vercel/ai#18921"])
             .help("remove the name from `required`, or declare the property");
     }
 }
@@ -92,12 +98,19 @@ fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
                     property,
                     "Moonshot rejects `true` and `false` as the schema of a property",
                 )
+                .known_from(&["can1357/oh-my-pi#5952", "can1357/oh-my-pi#5918"])
                 .help("write an object, such as `{ \"type\": \"string\" }`");
         }
     }
     for property in properties_without(inner, &MOONSHOT_KINDS) {
         found
             .at(property, "Moonshot requires `type` for every property")
+            .known_from(&[
+                "MoonshotAI/kimi-cli#178",
+                "earendil-works/pi#5822",
+                "earendil-works/pi#4138",
+                "tailcallhq/forgecode#3123",
+            ])
             .help("add `type`");
     }
 }
@@ -133,6 +146,7 @@ fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if list.as_array().is_some_and(Vec::is_empty) {
         found
             .at(list, "Moonshot rejects an empty `enum`")
+            .known_from(&["pkg:github/MoonshotAI/walle#validator.go"])
             .help("list the values, or remove `enum`");
     }
     let types = types_of(inner);
@@ -144,6 +158,7 @@ fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 other,
                 "Moonshot rejects a value of `enum` that does not have the `type` of the schema",
             )
+            .known_from(&["pkg:github/MoonshotAI/walle#validator.go"])
             .help("remove the value, or change the `type`");
     }
 }
@@ -170,6 +185,7 @@ fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at_member(inner, name, message)
             .warning()
+            .known_from(&["pkg:github/MoonshotAI/walle#validator.go"])
             .help("write `anyOf` with a schema for each type");
     }
 }
@@ -277,6 +293,10 @@ fn moonshot_reference<'b>(
                 "type",
                 "Moonshot rejects `type` next to `$ref`: the schema that it refers to declares it",
             )
+            .known_from(&[
+                "pkg:github/MoonshotAI/walle#validator.go",
+                "lidge-jun/opencodex#2673",
+            ])
             .help("remove it");
         return;
     }

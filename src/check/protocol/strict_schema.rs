@@ -329,6 +329,7 @@ fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "type",
                 "every part of a strict schema needs a `type`",
             )
+            .known_from(&["mastra-ai/mastra#6548"])
             .help("write the type, or `anyOf` with several");
     }
 }
@@ -378,6 +379,11 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
         let message = format!("a request can have at most {MOST_TOOLS} tools with `strict`");
         found
             .at_member(further.object, "strict", message)
+            .known_from(&[
+                "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+                "elizaOS/eliza#16499",
+                "camel-ai/camel#4171",
+            ])
             .help("keep `strict` for the tools that need it");
     }
     let (mut optional, mut unions) = (Limit::of(MOST_OPTIONAL), Limit::of(MOST_UNIONS));
@@ -398,6 +404,11 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
         );
         found
             .at(further, message)
+            .known_from(&[
+                "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+                "elie222/inbox-zero#2323",
+                "camel-ai/camel#4171",
+            ])
             .help("list more of them in `required`, or remove `strict` from some tools");
     }
     if let Some(further) = unions.first_beyond {
@@ -407,6 +418,10 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
         );
         found
             .at(further, message)
+            .known_from(&[
+                "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+                "camel-ai/camel#4171",
+            ])
             .help("give each property one type, or remove `strict` from some tools");
     }
 }
@@ -464,7 +479,8 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
                 "$ref",
                 "a strict schema cannot contain itself, but this reference is part of a cycle",
             );
-            note.help("write out as many levels as needed, or remove `strict`");
+            note.known_from(&["egonSchiele/agency-lang#487"])
+                .help("write out as many levels as needed, or remove `strict`");
         }
     });
 }
@@ -476,7 +492,8 @@ fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             "anyOf",
             "the root of a strict schema cannot be `anyOf`",
         );
-        note.help("wrap the alternatives in an object with one property");
+        note.known_from(&["https://platform.openai.com/docs/guides/structured-outputs"])
+            .help("wrap the alternatives in an object with one property");
     } else if !is_of_type(schema, "object") && schema.get("$ref").is_none() {
         let note = found.at_member(
             schema,
@@ -486,6 +503,21 @@ fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
         note.help("wrap it in an object with one property");
     }
 }
+
+/// The sources of the rule about `oneOf`.
+const ONE_OF: [&str; 4] = [
+    "pkg:github/anthropics/anthropic-sdk-python@009b035#src/anthropic/lib/_parse/_transform.py",
+    "vercel/ai#12876",
+    "vercel/ai#16612",
+    "https://platform.openai.com/docs/guides/structured-outputs",
+];
+/// The sources of the rule about other keywords.
+const KEYWORDS: [&str; 4] = [
+    "https://platform.openai.com/docs/guides/structured-outputs",
+    "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+    "veryfront/veryfront-code#3921",
+    "ax-llm/ax#458",
+];
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     let Some(members) = inner.as_object() else {
@@ -504,6 +536,10 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .filter(|(name, value)| is_refused(name, value, refused, is_openai))
     {
         let note = found.at(value, format!("strict schemas cannot contain `{name}`"));
+        let note = match name.as_str() {
+            "oneOf" => note.known_from(&ONE_OF),
+            _ => note.known_from(&KEYWORDS),
+        };
         note.help(match name.as_str() {
             "oneOf" => "write `anyOf`, or remove `strict`",
             _ => "state it in the description instead, or remove `strict`",
@@ -541,7 +577,11 @@ fn check_format<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             crate::text::cut(format, 40)
         );
         let note = found.at_member(inner, "format", message);
-        note.help("remove it and state it in the description, or write a `pattern`");
+        note.known_from(&[
+            "https://platform.openai.com/docs/guides/structured-outputs",
+            "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+        ])
+        .help("remove it and state it in the description, or write a `pattern`");
     }
 }
 
@@ -557,7 +597,15 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "additionalProperties",
             "objects of strict schemas need `\"additionalProperties\": false`",
         );
-        note.help("add it to every object of the schema");
+        note.known_from(&[
+            "https://platform.openai.com/docs/guides/structured-outputs",
+            "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+            "google/adk-go#1178",
+            "bytedance/trae-agent#68",
+            "agno-agi/agno#6013",
+            "theopenco/llmgateway#1455",
+        ])
+        .help("add it to every object of the schema");
     }
     let required = required(inner);
     let properties = inner.get("properties").and_then(Value::as_object);
@@ -571,7 +619,11 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             crate::text::cut(name, 60)
         );
         let note = found.at_member(inner, "required", message);
-        note.help("list it; if it may be absent, allow `null`: `\"type\": [\"string\", \"null\"]`");
+        note.known_from(&[
+            "https://platform.openai.com/docs/guides/structured-outputs",
+            "docker/docker-agent#1871",
+        ])
+        .help("list it; if it may be absent, allow `null`: `\"type\": [\"string\", \"null\"]`");
     }
 }
 

@@ -238,7 +238,8 @@ fn check_reference<'b>(
             "this reference points to a schema that does not exist",
         );
         let note = if is_rejected { note } else { note.warning() };
-        note.help("add the schema under `$defs` at the root of the schema, or write it here");
+        note.known_from(&["cline/cline#8433", "BerriAI/litellm#26692"])
+            .help("add the schema under `$defs` at the root of the schema, or write it here");
     } else if references::of(inner).is_some_and(|target| is_elsewhere(root, target)) {
         found
             .at_member(
@@ -296,6 +297,7 @@ fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
                 "required",
                 "according to user reports, Groq rejects `required` without properties",
             )
+            .known_from(&["usestrix/strix#1088", "livekit/agents#5082"])
             .warning()
             .help("declare the properties, or leave `required` out");
     }
@@ -335,6 +337,11 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "pattern",
                 format!("DeepSeek cannot read this pattern: {what}"),
             )
+            .known_from(&[
+                "zed-industries/zed#64386",
+                "Dokploy/mcp#43",
+                "Yachiyo-5i/xLyra#71",
+            ])
             .help("omit `pattern`, or describe the pattern in the description");
     }
 }
@@ -368,7 +375,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             name,
             format!("the argument schema cannot contain `{name}` at its root"),
         );
-        note.help(
+        note.known_from(&["chatanywhere/GPT_API_free#403", "anthropics/claude-code#40075", "anomalyco/opencode#35516"]).help(
             "declare an object with all properties, and describe in the description which ones belong together",
         );
     }
@@ -389,6 +396,7 @@ fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
         );
         found
             .at(value, message)
+            .known_from(&["n8n-io/n8n#30590", "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709", "erikmaday/unusual-whales-mcp#57"])
             .help("rename it, and explain it in the description");
     }
 }
@@ -404,7 +412,15 @@ fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
         let message =
             format!("{server} requires `\"type\": \"object\"` at the root of the argument schema");
-        found.at_member(schema, "type", message).help("add it");
+        found
+            .at_member(schema, "type", message)
+            .known_from(&[
+                "14790897/MiqroForge-Desktop#1165",
+                "end-4/dots-hyprland#3640",
+                "vercel/ai#7924",
+                "farion1231/cc-switch#5490",
+            ])
+            .help("add it");
     }
 }
 
@@ -468,6 +484,10 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "pattern",
                 "llama.cpp rejects a pattern that does not begin with `^` and end with `$`",
             )
+            .known_from(&[
+                "containers/kubernetes-mcp-server#758",
+                "openclaw/openclaw#107430",
+            ])
             .warning()
             .help("anchor the pattern, or describe it in the description");
     }
@@ -497,17 +517,22 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
             schema,
             "the argument schema must have `\"type\": \"object\"`",
         );
-        note.help(format!(
-            "a tool without arguments has no `{}`",
-            tool.schema_key
-        ));
+        note.known_from(&["chatanywhere/GPT_API_free#403"])
+            .help(format!(
+                "a tool without arguments has no `{}`",
+                tool.schema_key
+            ));
     } else if schema.get("properties").is_none() {
         let note = found.at_member(
             schema,
             "properties",
             "the argument schema has no `properties`",
         );
-        note.help("write `\"properties\": {}` if there are none");
+        note.known_from(&[
+            "spring-projects/spring-ai#4776",
+            "tailcallhq/forgecode#1359",
+        ])
+        .help("write `\"properties\": {}` if there are none");
     }
 }
 
@@ -528,6 +553,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     if is_openai && inner.get("items").is_some_and(Value::is_array) {
         found
             .at_member(inner, "items", "OpenAI rejects a list as `items`")
+            .known_from(&["vercel/ai#2271"])
             .help("write one schema for all elements");
     }
     let rules: [(&str, IsRight<'_>, &str); 7] = [
@@ -621,6 +647,7 @@ fn check_tuples<'b>(inner: &'b Value, found: &mut Found<'b>) {
             )
             .about(About::Form)
             .warning()
+            .known_from(&["openclaw/openclaw#98588"])
             .help("write `prefixItems`, or one schema for all elements");
     }
 }

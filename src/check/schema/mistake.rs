@@ -349,6 +349,7 @@ impl Mistake {
             help,
             sense,
             about: About::Form,
+            sources: &[],
             is_of_model: false,
             lacks,
             place: self.place,

@@ -91,6 +91,7 @@ pub(super) fn problem(
         help,
         sense: None,
         about: About::Meaning,
+        sources: &[],
         is_of_model: false,
         lacks: Vec::new(),
         place: None,
