@@ -34,6 +34,7 @@ mod builtin_tool;
 mod choice_without_tools;
 mod duplicate_tool;
 mod forced_choice;
+mod pattern;
 mod schemas;
 mod moonshot_schema;
 mod citations;
@@ -66,7 +67,10 @@ mod thinking_sampling;
 mod thinking_signature;
 mod thinking_turn;
 
-pub(crate) use schemas::has_lookaround;
+pub(crate) use moonshot_schema::MOONSHOT_RESERVED;
+pub(crate) use pattern::{Engine, unread, unread_by_claude, unread_by_grammar};
+pub(crate) use schemas::{has_lookaround, patterns_of};
+pub(crate) use tool_schema::unread_by_deepseek;
 
 use super::Problem;
 use super::found::{BodyRule, Found};

@@ -488,6 +488,21 @@ impl Lowering<'_> {
         if self.speech.defines_required {
             self.require_defined(out, at);
         }
+        if self.speech.requires_properties {
+            self.require_something(out, at);
+        }
+    }
+
+    /// Removes `required` from a schema without properties.
+    fn require_something(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
+        let properties = out.get("properties").and_then(Value::as_object);
+        if properties.is_some_and(|properties| !properties.is_empty()) {
+            return;
+        }
+        let required = out.remove("required");
+        if required.is_some_and(|names| names.as_array().is_some_and(|names| !names.is_empty())) {
+            self.lose(at, "required", "is not checked: no property is declared");
+        }
     }
 
     /// Removes names from `required` that are not among the properties.
@@ -539,10 +554,8 @@ impl Lowering<'_> {
             out.remove("format");
             self.lose(at, "format", "is not checked");
         }
-        let pattern = out.get("pattern").and_then(Value::as_str);
-        if pattern.is_some_and(|pattern| !self.speech.takes_pattern(pattern)) {
-            out.remove("pattern");
-            self.lose(at, "pattern", "is not checked");
+        for name in self.speech.refused_patterns(out) {
+            self.drop_group(out, at, name);
         }
     }
 

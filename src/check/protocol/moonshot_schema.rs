@@ -36,7 +36,8 @@ pub(super) fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>)
 }
 
 /// Names of keywords that Moonshot rejects as property names.
-const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
+pub(crate) const MOONSHOT_RESERVED: [&str; 5] =
+    ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
 
 /// Finds a list as `items`, reserved property names, and names in `required` that are not
 /// properties.

@@ -1,9 +1,10 @@
 //! The argument and response schemas in a body, for the rules about schemas.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::found::Found;
 use super::super::subject::Subject;
+use super::pattern::{Engine, unread};
 use super::tools::tools;
 use crate::provider::WireFormat;
 
@@ -151,6 +152,74 @@ pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
             .known_from(&["tombii/better-ccflare#357", "vercel/ai#21037", "anomalyco/opencode#32073"])
             .help("leave out the pattern and state it in the description, or write it without `(?=`, `(?!`, `(?<=` and `(?<!`");
     }
+}
+
+/// The advice about a pattern that an engine cannot compile.
+const WITHOUT_PATTERN: &str =
+    "leave out the pattern and state it in the description, or write it without this part";
+
+/// Reports patterns of tools that OpenAI rejects. OpenAI compiles them with Python's `re`, and then
+/// rejects those that look ahead or behind.
+pub(super) fn check_openai_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let from = found.len();
+    for (value, pattern, is_name) in inner.as_object().into_iter().flat_map(patterns_of) {
+        if let Some(what) = unread(pattern, Engine::Python) {
+            let note = found.at(
+                value,
+                format!(
+                    "OpenAI compiles patterns with Python's `re`, which rejects this one: {what}"
+                ),
+            );
+            // Other parts, and the names in `patternProperties`, were not measured.
+            let is_measured = !is_name && (what.contains("`\\p`") || what.contains("`\\P`"));
+            let note = if is_measured { note } else { note.warning() };
+            note.known_from(&[
+                "BerriAI/litellm#40485",
+                "bman654/clodex#195",
+                "langfuse/langfuse#14770",
+                "pleaseai/shunt#488",
+            ])
+            .help(WITHOUT_PATTERN);
+        }
+    }
+    if found.len() == from {
+        check_lookaround(inner, found);
+    }
+}
+
+/// Reports patterns that Groq rejects. Groq compiles them with Go's `regexp`: it does not have
+/// look-around, which reports confirm, and other constructs of JavaScript.
+pub(super) fn check_groq_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    for (value, pattern, is_name) in inner.as_object().into_iter().flat_map(patterns_of) {
+        if let Some(what) = unread(pattern, Engine::Go) {
+            let note = found.at(
+                value,
+                format!(
+                    "Groq compiles patterns with Go's `regexp`, which rejects this one: {what}"
+                ),
+            );
+            let is_confirmed = has_lookaround(pattern) && !is_name;
+            let note = if is_confirmed { note } else { note.warning() };
+            note.known_from(&[
+                "CodeWithCJ/SparkyFitness#1649",
+                "CodeWithCJ/SparkyFitness#1688",
+                "colinhacks/zod#5034",
+            ])
+            .help(WITHOUT_PATTERN);
+        }
+    }
+}
+
+/// Returns the patterns of a schema without those of its subschemas, each with the value where a
+/// problem with it is reported, and `true` for names in `patternProperties`.
+pub(crate) fn patterns_of(
+    schema: &Map<String, Value>,
+) -> impl Iterator<Item = (&Value, &str, bool)> {
+    let own = schema.get("pattern").into_iter();
+    let own = own.filter_map(|value| Some((value, value.as_str()?, false)));
+    let names = schema.get("patternProperties").and_then(Value::as_object);
+    let names = names.into_iter().flatten();
+    own.chain(names.map(|(name, value)| (value, name.as_str(), true)))
 }
 
 /// Returns `true` if a regular expression contains lookahead or lookbehind.

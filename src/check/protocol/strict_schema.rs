@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::references;
 use super::schemas::{
-    answer_format, check_lookaround, is_of_type, no_schemas, strict, strict_format, visit,
+    answer_format, check_groq_patterns, check_lookaround, is_of_type, no_schemas, strict,
+    strict_format, visit,
 };
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
@@ -199,6 +200,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
     } else {
         answer_types(subject, found);
+        if subject.server == Server::Groq
+            && let Some(answer) = answer_format(subject).and_then(|format| format.get("schema"))
+        {
+            visit(answer, &mut |inner| check_groq_patterns(inner, found));
+        }
     }
 }
 

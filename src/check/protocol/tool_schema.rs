@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::moonshot_schema::{check_moonshot, moonshot_alternatives, moonshot_recursion};
+use super::pattern::unread_by_grammar;
 use super::references;
-use super::schemas::{check_lookaround, properties_without, visit};
+use super::schemas::{check_groq_patterns, check_openai_patterns, properties_without, visit};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
@@ -22,11 +23,14 @@ body_rule! {
      a list. For other providers, an invalid schema is a warning\n\
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
      models reject an array as `items`, which draft 2020-12 calls `prefixItems` (reported as a warning)\n\n\
-     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
-     warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported. A report says \
-     that its template for gpt-oss fails for a property without `type` (reported as a warning).\n\n\
-     OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
-     Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning, as is a `$ref` to a web address.\n\n\
+     Ollama passes on types, descriptions, `enum`, `anyOf`, properties, and all of `items` and of `$defs` at the root. It silently drops \
+     everything else, which is a warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are \
+     not reported. Reports say that its template for gpt-oss fails for a property without `type`, and that a `pattern` in `items` fails if \
+     grammars do not have its escapes, such as `\\/` and `\\-` (reported as warnings).\n\n\
+     OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other things that only JavaScript has: `\\u{…}`, \
+     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
+     Groq compiles patterns with Go's `regexp`, which has no look-around; its other restrictions are warnings, as are those on names in \
+     `patternProperties`. Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning, as is a `$ref` to a web address.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
@@ -52,6 +56,13 @@ body_rule! {
         "tombii/better-ccflare#357": "OpenAI: *regex lookaround is not supported*; Claude accepts it",
         "vercel/ai#21037": "OpenAI: the same error, measured",
         "anomalyco/opencode#32073": "OpenAI: the same error, for the tools of Figma",
+        "BerriAI/litellm#40485": "OpenAI: *is not a 'regex'*, measured with `\\p{Cc}`; Python's `re` decides",
+        "bman654/clodex#195": "OpenAI: the same error, measured",
+        "langfuse/langfuse#14770": "OpenAI: the same error, with `\\p{L}`",
+        "pleaseai/shunt#488": "OpenAI: the same error; lists what `re` rejects, also in names of `patternProperties`",
+        "CodeWithCJ/SparkyFitness#1649": "Groq: *is not valid 'regex'*, for a pattern that looks ahead",
+        "CodeWithCJ/SparkyFitness#1688": "Groq: the same error, with the path of Go's validator",
+        "colinhacks/zod#5034": "Groq: the same error, in the schema of the answer",
         "cline/cline#8433": "Claude: *Invalid $ref in schema: … does not exist*",
         "BerriAI/litellm#26692":
             "Claude and Fireworks: *Error resolving schema reference*",
@@ -156,7 +167,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         });
         if is_openai {
-            visit(schema, &mut |inner| check_lookaround(inner, found));
+            visit(schema, &mut |inner| check_openai_patterns(inner, found));
         }
         if moonshot.is_none() {
             let needs_targets = is_anthropic || subject.server == Server::Fireworks;
@@ -196,6 +207,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::LmStudio => lmstudio_root(schema, found),
             Server::Groq => visit(schema, &mut |inner| {
                 required_alone(inner, std::ptr::eq(inner, schema), found);
+                check_groq_patterns(inner, found);
             }),
             Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
             Server::LlamaCpp => visit(schema, &mut |inner| check_llamacpp(inner, found)),
@@ -330,7 +342,7 @@ fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Reports a pattern that `DeepSeek`'s regex engine cannot parse.
 fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let pattern = inner.get("pattern").and_then(Value::as_str);
-    if let Some(what) = pattern.and_then(unread_in_pattern) {
+    if let Some(what) = pattern.and_then(unread_by_deepseek) {
         found
             .at_member(
                 inner,
@@ -348,7 +360,7 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
 
 /// Returns a phrase for the part of a pattern that only JavaScript accepts: a null character, or a
 /// class that contains an unescaped bracket.
-fn unread_in_pattern(pattern: &str) -> Option<&'static str> {
+pub(crate) fn unread_by_deepseek(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars();
     let mut depth = 0_usize;
     while let Some(c) = characters.next() {

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Loss, Unsayable, is_type};
-use crate::check::protocol::has_lookaround;
+use crate::check::protocol::{
+    Engine, MOONSHOT_RESERVED, has_lookaround, patterns_of, unread, unread_by_claude,
+    unread_by_deepseek, unread_by_grammar,
+};
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 use crate::tool_list::target::{Form, ToolTarget};
@@ -25,6 +28,10 @@ pub struct Speech {
     pub(super) needs_items: bool,
     /// `true` if `required` can only contain names of properties that the same schema describes.
     pub(super) defines_required: bool,
+    /// `true` if `required` is not allowed in a schema without properties.
+    pub(super) requires_properties: bool,
+    /// `true` if `items`, and `$defs` at the root, are kept as they are, with all keywords.
+    pub(super) keeps_items: bool,
     pub(super) most_min_items: Option<u64>,
     /// A function that returns `true` for the allowed names of root properties; `None` if all names
     /// are allowed.
@@ -67,6 +74,8 @@ const WHOLE: Speech = Speech {
     refuses_at_root: &[],
     needs_items: false,
     defines_required: false,
+    requires_properties: false,
+    keeps_items: false,
     most_min_items: None,
     takes_property: None,
     formats: None,
@@ -181,6 +190,14 @@ const MOONSHOT: Speech = Speech {
 const DEEPSEEK: Speech = Speech {
     keywords: Keywords::AllBut(&UNEVALUATED),
     is_plain_root: true,
+    takes_pattern: Some(is_deepseek_pattern),
+    ..WHOLE
+};
+
+const GROQ: Speech = Speech {
+    keywords: Keywords::AllBut(&UNEVALUATED),
+    requires_properties: true,
+    takes_pattern: Some(is_groq_pattern),
     ..WHOLE
 };
 
@@ -249,6 +266,7 @@ impl Speech {
             (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, _, Server::OpenAi) => OPENAI,
             (WireFormat::OpenAiChat, _, Server::Moonshot) => MOONSHOT,
             (WireFormat::OpenAiChat, _, Server::DeepSeek) => DEEPSEEK,
+            (WireFormat::OpenAiChat, _, Server::Groq) => GROQ,
             (WireFormat::GoogleGenerateContent, Form::OpenApi, _) => GEMINI_OPEN_API,
             (WireFormat::GoogleGenerateContent, ..) => GEMINI,
             (WireFormat::OllamaChat, ..) => OLLAMA,
@@ -285,14 +303,49 @@ impl Speech {
         self.formats.is_none_or(|formats| formats.contains(&format))
     }
 
-    pub(super) fn takes_pattern(&self, pattern: &str) -> bool {
-        self.takes_pattern.is_none_or(|takes| takes(pattern))
+    /// Returns the keywords among `pattern` and `patternProperties` that have a pattern which is
+    /// not allowed.
+    pub(super) fn refused_patterns(&self, schema: &Map<String, Value>) -> Vec<&'static str> {
+        let Some(takes) = self.takes_pattern else {
+            return Vec::new();
+        };
+        let mut refused = Vec::new();
+        for (_, pattern, is_name) in patterns_of(schema) {
+            let keyword = match is_name {
+                true => "patternProperties",
+                false => "pattern",
+            };
+            if !takes(pattern) && !refused.contains(&keyword) {
+                refused.push(keyword);
+            }
+        }
+        refused
     }
 }
 
 /// Returns `true` if OpenAI accepts the pattern.
 fn is_openai_pattern(pattern: &str) -> bool {
-    !has_lookaround(pattern)
+    !has_lookaround(pattern) && unread(pattern, Engine::Python).is_none()
+}
+
+/// Returns `true` if Claude accepts the pattern in strict mode.
+fn is_claude_pattern(pattern: &str) -> bool {
+    unread_by_claude(pattern).is_none()
+}
+
+/// Returns `true` if `DeepSeek` accepts the pattern.
+fn is_deepseek_pattern(pattern: &str) -> bool {
+    unread_by_deepseek(pattern).is_none()
+}
+
+/// Returns `true` if llama.cpp, which Ollama uses, can make a grammar of the pattern.
+fn is_grammar_pattern(pattern: &str) -> bool {
+    unread_by_grammar(pattern).is_none()
+}
+
+/// Returns `true` if Groq accepts the pattern.
+fn is_groq_pattern(pattern: &str) -> bool {
+    unread(pattern, Engine::Go).is_none()
 }
 
 /// Returns `true` if Anthropic accepts the name of a root property: `^[a-zA-Z0-9_.-]{1,64}$`.
@@ -301,6 +354,11 @@ fn is_claude_property(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+}
+
+/// Returns `true` if Moonshot accepts the name of a property.
+fn is_moonshot_property(name: &str) -> bool {
+    !MOONSHOT_RESERVED.contains(&name)
 }
 
 /// Returns `true` if a keyword only describes values, without checking them.
