@@ -9,6 +9,7 @@
 mod refs;
 mod speech;
 mod conjunction;
+mod typed;
 mod tidy;
 #[cfg(test)]
 mod tests;
@@ -674,7 +675,7 @@ impl Lowering<'_> {
         match self.speech.finish {
             speech::Finish::AsItIs => Ok(Value::Object(lowered)),
             speech::Finish::OpenApi => speech::open_api(lowered, &mut self.losses),
-            speech::Finish::Typed => Ok(speech::typed(lowered)),
+            speech::Finish::Typed => Ok(typed::typed(lowered, &mut self.losses)),
             speech::Finish::Closed { needs_all } => {
                 speech::closed(lowered, needs_all, &mut self.losses)
             }

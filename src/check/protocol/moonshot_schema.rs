@@ -16,23 +16,52 @@ pub(super) fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut 
     moonshot_enum(inner, found);
     moonshot_several_types(inner, found);
     moonshot_repeated_keywords(inner, found);
+    moonshot_alternatives(inner, std::ptr::eq(inner, root), found);
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
         moonshot_reference(root, inner, reference, found);
     }
 }
 
-/// Finds a `type` next to `anyOf`.
-pub(super) fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    if inner.get("anyOf").is_some() && inner.get("type").is_some() {
+/// The sources of the rule about `type` next to `anyOf`, which disagree.
+const ALTERNATIVES: [&str; 8] = [
+    "pkg:github/MoonshotAI/walle#validator.go",
+    "MoonshotAI/kimi-code#2661",
+    "MoonshotAI/kimi-code#792",
+    "FTShare-Lab/FTShare-MCP#7",
+    "MoonshotAI/kimi-cli#2531",
+    "abhigyanpatwari/GitNexus#2703",
+    "CommandCodeAI/command-code#594",
+    "14790897/MiqroForge-Desktop#1165",
+];
+
+/// Finds a `type` next to `anyOf`. The root must have a `type`, so it cannot have an `anyOf`.
+fn moonshot_alternatives<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
+    if inner.get("anyOf").is_none() || inner.get("type").is_none() {
+        return;
+    }
+    if is_root {
         found
             .at_member(
                 inner,
-                "type",
-                "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
+                "anyOf",
+                "Moonshot requires `type` at the root, and rejects it next to `anyOf`",
             )
+            .known_from(&ALTERNATIVES)
             .warning()
-            .help("move `type` into each schema of `anyOf`");
+            .help(
+                "declare an object with all properties, and describe in the description which ones belong together",
+            );
+        return;
     }
+    found
+        .at_member(
+            inner,
+            "type",
+            "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
+        )
+        .known_from(&ALTERNATIVES)
+        .warning()
+        .help("move `type` into each schema of `anyOf`");
 }
 
 /// Names of keywords that Moonshot rejects as property names.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::moonshot_schema::{check_moonshot, moonshot_alternatives, moonshot_recursion};
+use super::moonshot_schema::{check_moonshot, moonshot_recursion};
 use super::pattern::unread_by_grammar;
 use super::references;
 use super::schemas::{check_groq_patterns, check_openai_patterns, properties_without, visit};
@@ -37,7 +37,7 @@ body_rule! {
      as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property cannot be `true` or `false`. \
      It rejects `type` next to `$ref`, and \
      properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
-     other schema has as well, `type` next to `anyOf`, and keywords next to several types are warnings. An `enum` must not be empty, and \
+     other schema has as well, `type` next to `anyOf` (reports disagree), and keywords next to several types are warnings. An `enum` must not be empty, and \
      each value has the declared type; a keyword is not both next to `anyOf` and in one of its schemas; a schema must not require itself.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
@@ -68,7 +68,7 @@ body_rule! {
             "Claude and Fireworks: *Error resolving schema reference*",
         "vercel/ai#18921": "lists what Moonshot's validator rejects, measured",
         "14790897/MiqroForge-Desktop#1165":
-            "Moonshot: *parameters.type is required and must be \"object\"*",
+            "Moonshot: *parameters.type is required and must be \"object\"*, measured; `type` next to `anyOf` is accepted",
         "MoonshotAI/kimi-cli#178":
             "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
@@ -93,6 +93,12 @@ body_rule! {
             "Ollama: *error calling index: reflect: slice index out of range*, for a property without `type`",
         "MoonshotAI/kimi-cli#1903":
             "Moonshot: *conflicting keywords found after $ref expansion*",
+        "MoonshotAI/kimi-code#2661":
+            "Moonshot: *type should be defined in anyOf items*, at the root",
+        "MoonshotAI/kimi-code#792": "Moonshot: the same error",
+        "MoonshotAI/kimi-cli#2531": "Moonshot: the same error",
+        "abhigyanpatwari/GitNexus#2703": "Moonshot: the same error",
+        "FTShare-Lab/FTShare-MCP#7": "Moonshot: the same error, for 18 tools",
         "CommandCodeAI/command-code#594":
             "Moonshot: *not a valid moonshot flavored json schema*",
         "Dokploy/mcp#74": "Claude rejects a boolean as `exclusiveMinimum`",
@@ -184,14 +190,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if let Some(level) = moonshot {
             object_root(schema, "Moonshot", found);
             moonshot_recursion(schema, found);
-            let mut is_root = true;
-            visit(schema, &mut |inner| {
-                check_moonshot(schema, inner, found);
-                // The root may have a `type` next to `anyOf`.
-                if !std::mem::take(&mut is_root) {
-                    moonshot_alternatives(inner, found);
-                }
-            });
+            visit(schema, &mut |inner| check_moonshot(schema, inner, found));
             found.at_most(level, from);
         }
         if facts.drops_keywords {

@@ -1,7 +1,5 @@
 //! The abilities of each provider's schema dialect.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::{Loss, Unsayable, is_type};
@@ -56,7 +54,7 @@ pub(super) enum Finish {
     AsItIs,
     /// Every schema must have exactly one type, and objects must have properties.
     OpenApi,
-    /// Every property must have a type, alternatives or a reference.
+    /// Every property must have a type, alternatives or a reference, and every schema one type.
     Typed,
     /// Objects must be closed. With `needs_all`, all properties must be required.
     Closed {
@@ -181,8 +179,11 @@ const OPENAI_STRICT: Speech = Speech {
 const MOONSHOT: Speech = Speech {
     keywords: Keywords::AllBut(&UNEVALUATED),
     takes_refs: false,
+    takes_booleans: false,
     is_plain_root: true,
+    refuses_at_root: &["anyOf"],
     defines_required: true,
+    takes_property: Some(is_moonshot_property),
     finish: Finish::Typed,
     ..WHOLE
 };
@@ -438,7 +439,7 @@ pub(super) fn open_api(
     }
 }
 
-fn lose(losses: &mut Vec<Loss>, at: &Pointer, keyword: &str, became: &str) {
+pub(super) fn lose(losses: &mut Vec<Loss>, at: &Pointer, keyword: &str, became: &str) {
     let loss = Loss {
         pointer: at.as_str().to_owned(),
         keyword: keyword.to_owned(),
@@ -629,91 +630,6 @@ fn of_type(
         }
     }
     Ok(said)
-}
-
-/// At least one of these keywords must define the type of a property.
-const KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
-
-/// Adds a type to each property that has none.
-pub(super) fn typed(root: Map<String, Value>) -> Value {
-    typed_below(Value::Object(root))
-}
-
-fn typed_below(schema: Value) -> Value {
-    let members = match schema {
-        Value::Object(members) => members,
-        Value::Array(list) => return list.into_iter().map(typed_below).collect(),
-        other => return other,
-    };
-    let members = members.into_iter().map(|(name, value)| {
-        let value = match (name.as_str(), value) {
-            ("enum" | "const" | "default" | "examples" | "example", value) => value,
-            ("properties", Value::Object(inner)) => inner
-                .into_iter()
-                .map(|(name, schema)| (name, typed_property(schema)))
-                .collect(),
-            (
-                "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                Value::Object(inner),
-            ) => inner
-                .into_iter()
-                .map(|(name, schema)| (name, typed_below(schema)))
-                .collect(),
-            (_, value) => typed_below(value),
-        };
-        (name, value)
-    });
-    members.collect()
-}
-
-/// Adds a type to a property: the type of its values, or alternatives for all types.
-fn typed_property(schema: Value) -> Value {
-    let mut members = match typed_below(schema) {
-        Value::Object(members) => members,
-        other => return other,
-    };
-    if KINDS.iter().any(|name| members.contains_key(*name)) {
-        return Value::Object(members);
-    }
-    let values = match (members.get("enum"), members.get("const")) {
-        (Some(Value::Array(values)), _) => Some(values.as_slice()),
-        (_, Some(value)) => Some(std::slice::from_ref(value)),
-        _ => None,
-    };
-    let kinds: BTreeSet<&str> = match values {
-        Some(values) => values.iter().map(kind_of_value).collect(),
-        None => BTreeSet::from(ALL_KINDS),
-    };
-    if let [kind] = kinds.iter().collect::<Vec<_>>().as_slice() {
-        let kind = Value::from(**kind);
-        members.insert("type".to_owned(), kind);
-        return Value::Object(members);
-    }
-    let (annotations, checks): (Map<String, Value>, Map<String, Value>) = members
-        .into_iter()
-        .partition(|(name, _)| is_annotation(name) || says_nothing(name));
-    let branches = kinds.into_iter().map(|kind| {
-        let mut branch = checks.clone();
-        branch.insert("type".to_owned(), kind.into());
-        Value::Object(branch)
-    });
-    let mut said = annotations;
-    said.insert("anyOf".to_owned(), branches.collect());
-    Value::Object(said)
-}
-
-/// The types of JSON Schema; `number` includes integers.
-const ALL_KINDS: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
-
-fn kind_of_value(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Converts a schema to strict mode, in which every object is closed.
