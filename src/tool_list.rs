@@ -624,12 +624,14 @@ fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
         .chars()
         .map(|c| if is_taken(c, has_dots) { c } else { '_' })
         .collect();
-    let needs_letter =
-        has_dots && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let legal = if needs_letter || legal.is_empty() {
-        format!("_{legal}")
-    } else {
-        legal
+    let is_moonshot = target.server == Server::Moonshot;
+    let needs_letter = (has_dots || is_moonshot)
+        && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let legal = match needs_letter || legal.is_empty() {
+        // Reports disagree on whether Moonshot accepts `_` at the beginning.
+        true if is_moonshot => format!("t_{legal}"),
+        true => format!("_{legal}"),
+        false => legal,
     };
     unique(&legal, longest, taken)
 }

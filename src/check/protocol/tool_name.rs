@@ -5,13 +5,16 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{SGLANG, Server, Software, VLLM, WireFormat};
 
 body_rule! {
-    Warning "protocol/tool-name", "the name or the description of a tool may be rejected",
-    "Names that a format never accepts are reported by its schema. This rule covers those on which servers and reports disagree:\n\n\
+    Error "protocol/tool-name", "the name or the description of a tool is or may be rejected",
+    "Names that a format never accepts are reported by its schema. This rule covers those that depend on the server. Where servers and reports \
+     disagree, it is a warning:\n\n\
+     * Moonshot: a name must start with a letter, and contain only letters, digits, `_` and `-` (an error). Reports \
+     disagree on names that start with `_`, which are not reported\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
      * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and names \
      longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning. In \
      Anthropic's format, a name of more than 64 characters is a warning for Z.ai and for unknown servers, unless the model is Claude\n\
-     * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
+     * OpenAI and Azure: descriptions of more than 1,048,576 characters (until 2025, of more than 1,024), an error\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
     seen "2026-11" {
@@ -27,7 +30,15 @@ body_rule! {
         "hanlulong/stata-mcp#48": "a relay for Anthropic's format: *Tool name too long*",
         "maximhq/bifrost#1979": "Gemini rejected names of more than 64 characters",
         "cline/cline#7339": "Gemini rejected names of more than 64 characters",
-        "nanbingxyz/5ire#33": "OpenAI rejected descriptions of more than 1,024 characters",
+        "MoonshotAI/kimi-cli#1773": "Moonshot: *function name is invalid, must start with a letter*",
+        "MoonshotAI/kimi-cli#2531": "Moonshot: the same error, for names that start with `21st_`",
+        "openclaw/openclaw#79179": "Moonshot: the same error, for names that start with `12306_`",
+        "MoonshotAI/kimi-cli#1806": "Moonshot: a name must start with a letter or `_`",
+        "https://learn.microsoft.com/azure/ai-foundry/openai/concepts/models":
+            "Azure: *Expected a string with maximum length 1048576*, for a description",
+        "nanbingxyz/5ire#33": "OpenAI rejected descriptions of more than 1,024 characters until 2025",
+        "run-llama/llama_index#18784": "OpenAI accepts a description of 36,000 characters, measured",
+        "OpenHands/OpenHands#10184": "OpenAI: gpt-5 accepts longer descriptions",
     }
 }
 
@@ -35,12 +46,13 @@ body_rule! {
 const GEMINI_NAME: usize = 64;
 /// The maximum length of a function name for OpenAI, in characters.
 const OPENAI_NAME: usize = 64;
-/// The maximum length of a description that OpenAI accepted in all reports, in characters.
-const OPENAI_DESCRIPTION: usize = 1_024;
+/// The maximum length of a description for OpenAI, in characters.
+const OPENAI_DESCRIPTION: usize = 1_048_576;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
         WireFormat::GoogleGenerateContent => long_name,
+        WireFormat::OpenAiChat if subject.server == Server::Moonshot => moonshot_name,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
         WireFormat::OpenAiChat if subject.server == Server::Unknown => {
             if subject.headers.software.is_some_and(takes_any_name) {
@@ -83,8 +95,34 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         );
         found
             .at_member(tool.object, "name", message)
+            .warning()
             .help(format!("use at most {GEMINI_NAME} characters"));
     }
+}
+
+/// Finds a name that Moonshot rejects.
+fn moonshot_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    let name = tool.name.unwrap_or_default();
+    let is_begun = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if name.is_empty() || is_begun && is_plain {
+        return;
+    }
+    let message = match is_begun {
+        true => "Moonshot accepts only letters, digits, `_` and `-` in a name",
+        false => "Moonshot requires that a name starts with a letter",
+    };
+    found
+        .at_member(tool.object, "name", message)
+        .known_from(&[
+            "MoonshotAI/kimi-cli#1773",
+            "MoonshotAI/kimi-cli#2531",
+            "openclaw/openclaw#79179",
+            "MoonshotAI/kimi-cli#1806",
+        ])
+        .help("write a letter first, then letters, digits, `_` and `-`");
 }
 
 /// Returns `true` if software accepts any name.
@@ -108,9 +146,12 @@ fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     } else {
         return;
     };
-    found.at_member(tool.object, "name", message).help(format!(
-        "use letters, digits, `_` and `-`, at most {OPENAI_NAME}"
-    ));
+    found
+        .at_member(tool.object, "name", message)
+        .warning()
+        .help(format!(
+            "use letters, digits, `_` and `-`, at most {OPENAI_NAME}"
+        ));
 }
 
 /// Finds a name in Anthropic's format that the API behind a relay may reject.
@@ -122,6 +163,7 @@ fn relayed_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         );
         found
             .at_member(tool.object, "name", message)
+            .warning()
             .help(format!("use at most {OPENAI_NAME} characters"));
     }
 }
@@ -134,7 +176,7 @@ fn description_of<'b>(function: &'b serde_json::Value, found: &mut Found<'b>) {
     let length = text(function, "description").map_or(0, |text| text.chars().count());
     if length > OPENAI_DESCRIPTION {
         let message = format!(
-            "the description has {length} characters; according to a report, more than {OPENAI_DESCRIPTION} are rejected"
+            "the description has {length} characters; OpenAI rejects more than {OPENAI_DESCRIPTION}"
         );
         found
             .at_member(function, "description", message)
