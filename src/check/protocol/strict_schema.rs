@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::pattern::unread_by_claude;
 use super::references;
 use super::schemas::{
     answer_format, check_groq_patterns, check_lookaround, is_of_type, no_schemas, strict,
@@ -24,11 +25,13 @@ body_rule! {
      | properties | all of them in `required`; an optional one is `[\"string\", \"null\"]` | may be optional |\n\
      | root | an object, without `anyOf` | an object |\n\
      | rejected | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; keywords next to `$ref` | numeric limits, \
-     string lengths, `maxItems`, `minItems` over 1, `uniqueItems`, circular references |\n\
+     string lengths, `maxItems`, `minItems` over 1, `uniqueItems`, `oneOf`, circular references; look-around, back-references and word \
+     boundaries in patterns |\n\
      | string formats | `date-time`, `time`, `date`, `duration`, `email`, `hostname`, `ipv4`, `ipv6`, `uuid` (OpenAI; nothing is \
      known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
+     Anthropic does not list `not`, `if`, `contains` and some other keywords (reported as warnings). \
      For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only properties, \
      objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now accepts it; \
      according to user reports, Azure still rejects it, so it is a warning there. Cerebras rejects a list of tools if only some of them \
@@ -62,6 +65,10 @@ body_rule! {
         "google/adk-go#1178": "OpenAI requires `additionalProperties`",
         "docker/docker-agent#1871": "OpenAI rejects an optional property",
         "bytedance/trae-agent#68": "OpenAI rejects an open object",
+        "vercel/ai#12876": "Claude: *Schema type 'oneOf' is not supported*",
+        "vercel/ai#16612": "Claude: the same error, measured",
+        "pkg:github/anthropics/anthropic-sdk-python@009b035#src/anthropic/lib/_parse/_transform.py":
+            "Claude's SDK writes `anyOf` for `oneOf`, and moves unknown keywords into the description",
         "veryfront/veryfront-code#3921": "Claude rejects numeric limits",
         "ax-llm/ax#458": "Claude: the same error",
         "elie222/inbox-zero#2323": "Claude accepts at most 24 optional properties",
@@ -104,7 +111,8 @@ const FORMATS: [&str; 9] = [
 const ANTHROPIC_FORMAT: &str = "uri";
 
 /// Keywords that Anthropic rejects in strict schemas.
-const ANTHROPIC_REFUSES: [&str; 12] = [
+const ANTHROPIC_REFUSES: [&str; 13] = [
+    "oneOf",
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -117,6 +125,20 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
     "minProperties",
     "maxProperties",
     "patternProperties",
+];
+
+/// Keywords that Anthropic's documentation of strict schemas does not list. No report shows what
+/// the API does with them.
+const ANTHROPIC_OMITS: [&str; 9] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "propertyNames",
+    "contains",
+    "prefixItems",
 ];
 
 /// Keywords that Cerebras does not enforce, and that it was observed to reject.
@@ -173,6 +195,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         visit(schema, &mut |inner| {
             check_node(inner, is_openai, found);
+            if !is_openai {
+                check_claude(inner, found);
+            }
             if is_of_openai {
                 check_names(inner, found);
                 check_type(inner, found);
@@ -569,6 +594,34 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "strict schemas cannot have anything next to `$ref`",
         );
         note.help("move the other keywords into the schema that it refers to");
+    }
+}
+
+/// Finds keywords that Anthropic's documentation does not list, and patterns that it excludes.
+fn check_claude<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let names = ANTHROPIC_OMITS
+        .iter()
+        .filter(|name| inner.get(**name).is_some());
+    for name in names {
+        let message =
+            format!("Anthropic does not list `{name}` among the keywords of strict schemas");
+        found
+            .at_member(inner, name, message)
+            .warning()
+            .known_from(&[
+                "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+            ])
+            .help("state it in the description instead, or remove `strict`");
+    }
+    let pattern = inner.get("pattern").and_then(Value::as_str);
+    if let Some(what) = pattern.and_then(unread_by_claude) {
+        let message = format!("a pattern of a strict schema cannot contain `{what}`");
+        found
+            .at_member(inner, "pattern", message)
+            .known_from(&[
+                "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+            ])
+            .help("leave out the pattern and state it in the description, or remove `strict`");
     }
 }
 
