@@ -75,6 +75,8 @@ pub(crate) enum About {
     Form,
     /// The meaning of the value, in relation to other values or to a server.
     Meaning,
+    /// The effect of the value: the server ignores it.
+    Effect,
 }
 
 impl Problem {
@@ -88,6 +90,11 @@ impl Problem {
             false => part.to_owned(),
         });
         words.collect::<Vec<_>>().join("`")
+    }
+
+    /// Returns `true` if the server accepts the value, but ignores it.
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.about == About::Effect
     }
 
     /// Returns `true` if the problem is about the member's name rather than its value.

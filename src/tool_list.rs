@@ -268,30 +268,17 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         let (index, pointer) = of_tool(target, &problem)?;
         Some(objection(target, index, pointer, problem))
     });
-    let mut objections: Vec<Objection> = objections.collect();
-    let passes_over = target.wire.facts().drops_keywords;
-    let dropped = if passes_over {
-        dropped(tool, target)
-    } else {
-        Vec::new()
-    };
-    // Ollama does not reject any object schema, but drops the parts that it cannot express.
-    objections
-        .iter_mut()
-        .filter(|it| {
-            passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
-        })
-        .for_each(|objection| objection.status = Status::Weakened);
+    let objections: Vec<Objection> = objections.collect();
+    let dropped = dropped(tool, target);
     // The text around the first tool does not belong to the tool, so the tokens are those that a
     // second tool adds.
     let (one, two) = (
         tokens(target, &body).0,
         tokens(target, &target.body(&[tool, tool])).0,
     );
-    let status = if dropped.is_empty() {
-        Status::Accepted
-    } else {
-        Status::Weakened
+    let status = match dropped.iter().all(is_minor) {
+        true => Status::Accepted,
+        false => Status::Weakened,
     };
     let mut verdict = Verdict {
         status,
@@ -303,8 +290,18 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     verdict
 }
 
-/// Returns the constraints that a server drops before it shows the tool to the model.
+/// Returns `true` if the loss of a check has no effect on the values that a tool declares. Almost
+/// every tool closes its arguments, so a mark for this would hide those that matter.
+fn is_minor(loss: &Loss) -> bool {
+    loss.pointer.is_empty() && loss.keyword == "additionalProperties"
+}
+
+/// Returns the constraints that a server drops before it shows the tool to the model. Servers that
+/// read the whole schema drop nothing.
 fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
+    if !target.wire.facts().drops_keywords {
+        return Vec::new();
+    }
     lower(&tool.schema, &Speech::of(target))
         .map(|lowered| lowered.losses)
         .unwrap_or_default()
@@ -352,6 +349,7 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
 fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Problem) -> Objection {
     let status = match problem.severity.unwrap_or(problem.rule.severity) {
         Severity::Error => Status::Rejected,
+        Severity::Warning if problem.is_ignored() => Status::Weakened,
         Severity::Warning => Status::Doubtful,
     };
     // Users never see the smallest request, so reported locations begin at the tool.
@@ -596,9 +594,10 @@ fn lowered_tool(
 /// Returns `true` if a provider accepts a tool unchanged and without any loss.
 fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
     let found = problems(compiler, target, &target.body(&[tool]));
-    found
+    let is_taken = found
         .iter()
-        .all(|problem| of_tool(target, problem).is_none())
+        .all(|problem| of_tool(target, problem).is_none());
+    is_taken && dropped(tool, target).is_empty()
 }
 
 /// Returns the reason why a provider rejects a tool; `None` if the provider accepts it.

@@ -308,6 +308,39 @@ fn a_lowered_list_that_is_still_rejected_is_no_success() {
 }
 
 #[test]
+fn ollama_is_not_marked_for_what_almost_every_tool_has() {
+    let items = json!({"type": "array", "items": {"type": "string", "minLength": 2}});
+    let list = json!([
+        closed("a", &json!({"x": {"type": "string"}})),
+        closed("b", &json!({"x": items})),
+        closed("c", &json!({"x": {"type": "string", "default": "y"}})),
+    ]);
+    let (code, document) = checked(&list, &["--provider", "ollama"]);
+    assert_eq!(
+        (code, statuses(&document, "ollama")),
+        (
+            0,
+            ["accepted", "accepted", "weakened"]
+                .map(str::to_owned)
+                .to_vec()
+        )
+    );
+    let dropped = &document["tools"][0]["verdicts"][0]["dropped"];
+    assert_eq!(dropped[0]["keyword"], "additionalProperties");
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = reqc(
+        folder.path(),
+        &["-", "--lower", "ollama"],
+        &list.to_string(),
+    );
+    assert!(
+        ran.err.contains("c: /properties/x: `default` is left out"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn an_objection_shows_the_sources_of_its_message() {
     let root = json!({"type": "object", "properties": {}, "anyOf": [{"required": ["x"]}]});
     let email = object(&json!({"x": {"type": "string", "pattern": "^(?!a)"}}));

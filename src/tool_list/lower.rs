@@ -81,6 +81,8 @@ fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered,
     let mut lowering = Lowering {
         speech,
         keeps_refs,
+        // A reference to another place may have a target that becomes weaker.
+        keeps_items: speech.keeps_items && !refs::leaves_definitions(schema),
         refs: Refs::of(schema),
         losses: Vec::new(),
         open: Vec::new(),
@@ -117,6 +119,8 @@ fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered,
 struct Lowering<'s> {
     speech: &'s Speech,
     keeps_refs: bool,
+    /// `true` if `items` and `$defs` are kept as they are.
+    keeps_items: bool,
     refs: Refs<'s>,
     losses: Vec<Loss>,
     /// The references that are currently being expanded.
@@ -293,6 +297,12 @@ impl Lowering<'_> {
             let Some(Value::Object(inner)) = out.get(name).cloned() else {
                 continue;
             };
+            if self.keeps_items && is_definition(name) {
+                let mut definitions = Value::Object(inner);
+                self.without_patterns_by_name(&mut definitions, &at.member(name));
+                out.insert(name.to_owned(), definitions);
+                continue;
+            }
             if !self.speech.keeps(name) && name != "properties" {
                 continue;
             }
@@ -316,6 +326,12 @@ impl Lowering<'_> {
             let Some(inner @ Value::Object(_)) = out.get(name).cloned() else {
                 continue;
             };
+            if name == "items" && self.keeps_items {
+                let mut inner = inner;
+                self.without_patterns(&mut inner, &at.member(name));
+                out.insert(name.to_owned(), inner);
+                continue;
+            }
             if self.speech.keeps(name) {
                 out.insert(
                     name.to_owned(),
@@ -327,6 +343,9 @@ impl Lowering<'_> {
             let Some(Value::Array(inner)) = out.get(name).cloned() else {
                 continue;
             };
+            if name == "items" && self.keeps_items {
+                continue;
+            }
             if !self.speech.keeps(name) && name != "allOf" {
                 continue;
             }
@@ -339,6 +358,42 @@ impl Lowering<'_> {
             out.insert(name.to_owned(), Value::Array(lowered));
         }
         self.exact(out, at, depth);
+    }
+
+    /// Removes the patterns that are not allowed from a schema that is otherwise kept as it is.
+    /// Those in `not`, `if`, `oneOf` and `contains` stay, because these would become stricter.
+    fn without_patterns(&mut self, schema: &mut Value, at: &Pointer) {
+        let Value::Object(members) = schema else {
+            return;
+        };
+        for name in self.speech.refused_patterns(members) {
+            if name == "pattern" {
+                members.remove(name);
+                self.lose(at, name, "is not checked");
+            }
+        }
+        for (name, inner) in members {
+            let at = at.member(name);
+            match name.as_str() {
+                "items" | "additionalProperties" | "then" | "else" | "propertyNames" => {
+                    self.without_patterns(inner, &at);
+                }
+                "anyOf" | "allOf" | "prefixItems" => {
+                    let inner = inner.as_array_mut().into_iter().flatten().enumerate();
+                    inner.for_each(|(index, inner)| {
+                        self.without_patterns(inner, &at.element(index));
+                    });
+                }
+                "properties" | "patternProperties" | "$defs" | "definitions"
+                | "dependentSchemas" => self.without_patterns_by_name(inner, &at),
+                _ => {}
+            }
+        }
+    }
+
+    fn without_patterns_by_name(&mut self, schemas: &mut Value, at: &Pointer) {
+        let schemas = schemas.as_object_mut().into_iter().flatten();
+        schemas.for_each(|(name, inner)| self.without_patterns(inner, &at.member(name)));
     }
 
     /// Lowers schemas that must not become weaker: those in `not` and `if`, the alternatives of
@@ -403,7 +458,9 @@ impl Lowering<'_> {
         let before = self.losses.len();
         let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
         let lowered = self.schema(schema, at, depth + 1);
-        let is_same = self.losses.len() == before && !holds_refs;
+        // A default is no check.
+        let mut losses = self.losses[before..].iter();
+        let is_same = losses.all(|loss| loss.keyword == "default") && !holds_refs;
         self.losses.truncate(before);
         is_same.then_some(lowered)
     }
@@ -546,6 +603,9 @@ impl Lowering<'_> {
             let is_idle = is_idle && matches!(name, "additionalProperties" | "items");
             if is_idle || speech::is_annotation(name) || speech::says_nothing(name) {
                 out.remove(name);
+                if name == "default" {
+                    self.lose(at, name, "is left out: the model does not see it");
+                }
             } else if out.contains_key(name) {
                 self.drop_group(out, at, name);
             }

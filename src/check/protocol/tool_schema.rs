@@ -43,8 +43,8 @@ body_rule! {
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties, and Volcengine \
      rejects a list of types. A root of a type other than `object` is a warning for all other servers.\n\n\
-     llama.cpp builds a grammar from the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as \
-     a warning, because not every chat template uses a grammar).\n\n\
+     llama.cpp builds a grammar from the schemas: it needs a `type` or alternatives in each, `^` and `$` around a pattern, and in it neither \
+     look-around nor escapes that grammars do not have, such as `\\/` and `\\d` (reported as warnings, because not every chat template uses a grammar).\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
@@ -52,7 +52,9 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral requires a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go":
-            "Ollama's `ToolProperty` reads only some keywords",
+            "Ollama's `ToolProperty` reads only some keywords; `Items` and `Defs` are any value",
+        "ollama/ollama#17142": "Ollama drops `default` and the limits of values",
+        "ollama/ollama#18226": "Ollama: *failed to parse grammar*, for `\\/` and `\\-` in a pattern in `items`, measured",
         "tombii/better-ccflare#357": "OpenAI: *regex lookaround is not supported*; Claude accepts it",
         "vercel/ai#21037": "OpenAI: the same error, measured",
         "anomalyco/opencode#32073": "OpenAI: the same error, for the tools of Figma",
@@ -121,6 +123,9 @@ body_rule! {
         "containers/kubernetes-mcp-server#758":
             "llama.cpp: *Pattern must start with '^' and end with '$'*",
         "openclaw/openclaw#107430": "llama.cpp: the same error",
+        "ggml-org/llama.cpp#27397": "llama.cpp: *failed to parse grammar*, for `\\/` in a pattern",
+        "ggml-org/llama.cpp#27580": "llama.cpp: the same error, for `\\d`, `\\w` and `\\s`",
+        "codefuturist/email-mcp#72": "llama.cpp: the same error, for a pattern that looks ahead",
         "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
         "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
         "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
@@ -194,7 +199,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found.at_most(level, from);
         }
         if facts.drops_keywords {
-            visit(schema, &mut |inner| check_ollama(inner, found));
+            check_ollama(schema, found);
         }
         if subject.server == Server::Ollama && subject.model.is_some_and(is_gpt_oss) {
             untyped_properties(schema, found);
@@ -501,21 +506,94 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
             ])
             .warning()
             .help("anchor the pattern, or describe it in the description");
+    } else if let Some(what) = unread_pattern(inner) {
+        found
+            .at_member(
+                inner,
+                "pattern",
+                format!("llama.cpp fails to make a grammar of a pattern that contains `{what}`"),
+            )
+            .warning()
+            .known_from(&[
+                "ggml-org/llama.cpp#27397",
+                "ggml-org/llama.cpp#27580",
+                "codefuturist/email-mcp#72",
+            ])
+            .help(WITHOUT_ESCAPE);
     }
 }
 
-fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
+/// Checks the parts of a schema that Ollama parses: the root, its properties, and theirs. Ollama
+/// keeps `items` and `$defs` as they are.
+fn check_ollama<'b>(root: &'b Value, found: &mut Found<'b>) {
+    let at_root = ["anyOf"].iter().filter(|name| root.get(**name).is_some());
+    at_root.for_each(|name| ollama_drops(root, name, found));
+    ollama_schema(root, found);
+    visit(root, &mut |inner| {
+        if let Some(items) = inner.get("items") {
+            visit(items, &mut |inner| ollama_grammar(inner, found));
+        }
+    });
+}
+
+/// Reports what Ollama drops from a schema, its properties and its alternatives. Bodies have a
+/// maximum depth, which ends the recursion.
+fn ollama_schema<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for name in OLLAMA_DROPS
         .iter()
         .filter(|name| inner.get(**name).is_some())
     {
-        let note = found.at_member(
-            inner,
-            name,
-            format!("Ollama drops `{name}` before the model sees the schema"),
-        );
-        note.warning().help("put it into the description");
+        ollama_drops(inner, name, found);
     }
+    let properties = inner.get("properties").and_then(Value::as_object);
+    let alternatives = inner.get("anyOf").and_then(Value::as_array);
+    properties
+        .into_iter()
+        .flat_map(serde_json::Map::values)
+        .chain(alternatives.into_iter().flatten())
+        .for_each(|inner| ollama_schema(inner, found));
+}
+
+fn ollama_drops<'b>(inner: &'b Value, name: &str, found: &mut Found<'b>) {
+    let note = found.at_member(
+        inner,
+        name,
+        format!("Ollama drops `{name}` before the model sees the schema"),
+    );
+    note.about(About::Effect)
+        .known_from(&[
+            "pkg:github/ollama/ollama@fb30760#api/types.go",
+            "ollama/ollama#17142",
+        ])
+        .warning()
+        .help("put it into the description");
+}
+
+/// Finds a pattern that Ollama keeps, because it is in `items`, and that llama.cpp cannot convert.
+fn ollama_grammar<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(what) = unread_pattern(inner) {
+        found
+            .at_member(
+                inner,
+                "pattern",
+                format!(
+                    "according to a user report, Ollama fails to make a grammar of a pattern in `items` that contains `{what}`"
+                ),
+            )
+            .warning()
+            .known_from(&["ollama/ollama#18226"])
+            .help(WITHOUT_ESCAPE);
+    }
+}
+
+/// The advice about a pattern that llama.cpp cannot convert to a grammar.
+const WITHOUT_ESCAPE: &str = "write it without this part, such as `/` for `\\/`, `[0-9]` for `\\d` and `-` at the end of a class, \
+     or leave out the pattern";
+
+/// Returns the part of a schema's pattern that llama.cpp cannot convert to a grammar.
+fn unread_pattern(inner: &Value) -> Option<String> {
+    let pattern = inner.get("pattern").and_then(Value::as_str)?;
+    unread_by_grammar(pattern)
 }
 
 fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Found<'b>) {

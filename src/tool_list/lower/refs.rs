@@ -74,6 +74,14 @@ pub(super) fn holds_root(schema: &Value) -> bool {
     })
 }
 
+/// Returns `true` if a schema contains a reference to anything but its `$defs`.
+pub(super) fn leaves_definitions(schema: &Value) -> bool {
+    any(schema, &mut |value| {
+        let target = value.get("$ref").and_then(Value::as_str);
+        target.is_some_and(|target| !target.starts_with("#/$defs/"))
+    })
+}
+
 /// Returns `true` if a value, or any value in it, satisfies the condition.
 fn any(value: &Value, is_one: &mut dyn FnMut(&Value) -> bool) -> bool {
     is_one(value)

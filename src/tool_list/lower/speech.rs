@@ -224,9 +224,14 @@ const OLLAMA: Speech = Speech {
         "anyOf",
         "properties",
         "required",
+        "$defs",
     ]),
     takes_refs: false,
     takes_booleans: false,
+    is_plain_root: true,
+    refuses_at_root: &["anyOf", "enum"],
+    keeps_items: true,
+    takes_pattern: Some(is_grammar_pattern),
     ..WHOLE
 };
 

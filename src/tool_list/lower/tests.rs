@@ -46,11 +46,16 @@ fn a_schema_that_refers_to_itself_ends() {
     let tree = json!({"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "$defs": {"node": {
         "type": "object", "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}});
     let (schema, losses) = lowered("ollama", &tree).expect("a schema");
+    let below = &schema["properties"]["node"]["properties"]["below"];
     assert_eq!(
-        schema["properties"]["node"]["properties"]["below"],
-        json!({"type": "array", "items": {}})
+        (below, &schema["$defs"]),
+        (
+            &tree["$defs"]["node"]["properties"]["below"],
+            &tree["$defs"]
+        ),
+        "Ollama keeps `items` and `$defs`"
     );
-    assert_eq!(losses, ["/properties/node/properties/below/items $ref"]);
+    assert!(losses.is_empty(), "{losses:?}");
     assert_eq!(
         lowered("openai", &tree).expect("a schema"),
         (tree.clone(), Vec::new())
@@ -122,6 +127,111 @@ fn patterns_that_openai_rejects_are_dropped() {
         json!({"a": {"type": "string"}, "b": plain, "c": {}})
     );
     assert_eq!(losses, ["/properties/a pattern", "/properties/c not"]);
+}
+
+#[test]
+fn patterns_that_an_engine_cannot_compile_are_dropped() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^\\p{L}+$"},
+        "b": {"type": "string", "pattern": "^(?=x)"}}, "patternProperties": {"^\\p{L}$": {}}});
+    let (a, b) = ("/properties/a pattern", "/properties/b pattern");
+    for (target, expected) in [
+        ("openai", &[a, b, " patternProperties"][..]),
+        ("groq", &[b]),
+        ("mistral", &[]),
+    ] {
+        let (_, losses) = lowered(target, &schema).expect("a schema");
+        assert_eq!(losses, expected, "{target}");
+    }
+}
+
+#[test]
+fn ollama_keeps_items_and_drops_the_rest() {
+    let items = json!({"type": "string", "minLength": 2, "default": "ab", "pattern": "^[a-z]+$"});
+    let escaped = json!({"type": "array", "items": {"type": "string", "pattern": "^\\/a$"}});
+    let schema = json!({"type": "object", "properties": {"l": {"type": "array", "items": items}, "e": escaped,
+        "d": {"type": "integer", "default": 3, "minimum": 1}}, "additionalProperties": false});
+    let (schema, losses) = lowered("ollama", &schema).expect("a schema");
+    assert_eq!(
+        schema["properties"],
+        json!({"l": {"type": "array", "items": items}, "e": {"type": "array", "items": {"type": "string"}},
+            "d": {"type": "integer"}})
+    );
+    assert_eq!(
+        losses,
+        [
+            "/properties/e/items pattern",
+            "/properties/d default",
+            "/properties/d minimum",
+            " additionalProperties"
+        ]
+    );
+    let root = json!({"type": "object", "anyOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {}}}]});
+    let (schema, losses) = lowered("ollama", &root).expect("a schema");
+    assert_eq!(
+        (schema.get("anyOf"), losses),
+        (None, vec![" anyOf".to_owned()])
+    );
+}
+
+#[test]
+fn moonshot_has_one_type_for_each_schema() {
+    let schema = json!({"type": "object", "properties": {
+        "e": {"enum": ["x", null]}, "f": {"enum": [true, "a", 3], "description": "d"},
+        "g": {"type": ["string", "integer"], "minLength": 2, "minimum": 1},
+        "h": {"type": "string", "enum": ["a", 1]}, "i": {"type": ["string", "null"], "enum": ["a", null]},
+        "j": {"type": "string", "anyOf": [{"minLength": 1}, {"pattern": "^a"}]}, "k": {"type": "array", "items": {"enum": [1, "b"]}}}});
+    let (schema, losses) = lowered("moonshot", &schema).expect("a schema");
+    assert_eq!(
+        schema["properties"],
+        json!({
+            "e": {"anyOf": [{"enum": [null], "type": "null"}, {"enum": ["x"], "type": "string"}]},
+            "f": {"description": "d", "anyOf": [{"enum": [true], "type": "boolean"}, {"enum": [3], "type": "number"},
+                {"enum": ["a"], "type": "string"}]},
+            "g": {"anyOf": [{"minLength": 2, "type": "string"}, {"minimum": 1, "type": "integer"}]},
+            "h": {"type": "string", "enum": ["a"]}, "i": {"type": ["string", "null"], "enum": ["a", null]},
+            "j": {"anyOf": [{"minLength": 1, "type": "string"}, {"pattern": "^a", "type": "string"}]},
+            "k": {"type": "array", "items": {"anyOf": [{"enum": [1], "type": "number"}, {"enum": ["b"], "type": "string"}]}}})
+    );
+    assert!(losses.is_empty(), "{losses:?}");
+}
+
+#[test]
+fn moonshot_has_nothing_twice_beside_alternatives() {
+    let inner = json!({"type": "object", "properties": {"q": {"type": "string"}}, "anyOf": [{"required": ["q"]},
+        {"properties": {"r": {"type": "integer"}}}]});
+    let schema = json!({"type": "object", "properties": {"o": inner}});
+    let (schema, losses) = lowered("moonshot", &schema).expect("a schema");
+    assert_eq!(
+        schema["properties"]["o"],
+        json!({"anyOf": [{"required": ["q"], "type": "object", "properties": {"q": {"type": "string"}}},
+            {"type": "object", "properties": {"r": {"type": "integer"}, "q": {"type": "string"}}}]})
+    );
+    assert!(losses.is_empty(), "{losses:?}");
+    let root = json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {}]});
+    let (schema, losses) = lowered("moonshot", &root).expect("a schema");
+    assert_eq!(
+        (schema.get("anyOf"), losses),
+        (None, vec![" anyOf".to_owned()])
+    );
+}
+
+#[test]
+fn claude_has_no_one_of_in_strict_mode() {
+    let schema = json!({"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}, {"type": "null"}]}}, "additionalProperties": false});
+    let (schema, losses) = lowered("anthropic-strict", &schema).expect("a schema");
+    assert_eq!(
+        schema["properties"]["a"],
+        json!({"anyOf": [{"type": "string"}, {"type": "null"}]})
+    );
+    assert_eq!(losses, ["/properties/a oneOf"]);
+}
+
+#[test]
+fn groq_requires_nothing_without_properties() {
+    let schema = json!({"type": "object", "properties": {}, "required": []});
+    let (schema, losses) = lowered("groq", &schema).expect("a schema");
+    assert_eq!(schema, json!({"type": "object", "properties": {}}));
+    assert!(losses.is_empty(), "{losses:?}");
 }
 
 #[test]
@@ -264,7 +374,10 @@ fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
             json!(rng.usize(..3)),
         ),
         31 => ("uniqueItems", json!(true)),
-        32 => ("pattern", json!(["^a", "^(?!b)"][rng.usize(..2)])),
+        32 => (
+            "pattern",
+            json!(["^a", "^(?!b)", "^\\p{L}", "^\\/?[a-z]"][rng.usize(..4)]),
+        ),
         33 => ("enum", json!([value(rng, 1), value(rng, 1), "a"])),
         34 => ("const", value(rng, 1)),
         35 => ("propertyNames", json!({"maxLength": 1})),

@@ -98,7 +98,8 @@ impl Lowering<'_> {
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
         // Older drafts allow a list here.
         let is_older = |name: &str, value: &Value| {
-            name == "items" && value.is_array() && self.speech.is_whole()
+            let takes_lists = self.speech.is_whole() || self.keeps_items;
+            name == "items" && value.is_array() && takes_lists
         };
         let wrong: Vec<(String, &str)> = schema
             .iter()
