@@ -17,10 +17,11 @@ body_rule! {
      * every schema has a `type` or `anyOf`\n\
      * an array has `items`, an object has `properties`, and `required` lists existing properties\n\
      * a keyword for one type is not used with another: `enum` only with strings\n\
-     * the `format` of a string is `enum` or `date-time`; `enum` must list at least one value, and none of them may be empty\n\
+     * `enum` must list at least one value, and none of them may be empty\n\
      * length limits are integers\n\n\
      Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
-     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). A function without parameters may have an \
+     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). \
+     Reports say that the `format` of a string must be `enum` or `date-time`, but Google's page says that any value is allowed (a warning). A function without parameters may have an \
      empty `properties`: recordings of both APIs show it.\n\n\
      Vertex AI requires the parameters of a function to be an object. According to user reports, it rejects keywords such as `type` \
      and `default` next to `anyOf` (reported as a warning).\n\n\
@@ -31,7 +32,13 @@ body_rule! {
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;
     seen "2026-11" {
-        "https://ai.google.dev/api/caching#Schema": "Gemini documents the fields of a schema",
+        "https://ai.google.dev/api/caching#Schema":
+            "Gemini documents the fields of a schema; any value is allowed as `format`",
+        "hideya/langchain-mcp-tools-ts#36":
+            "*only 'enum' and 'date-time' are supported for STRING type*",
+        "enechange/collmbo#195": "the same error",
+        "google-gemini/gemini-cli#3178": "the same error, for `uri`",
+        "weave-os/router#387": "Gemini 3.1 rejects requests with the formats `email` and `uri`, in June 2026",
         "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK lists the fields of `Schema`",
         "BerriAI/litellm#18442": "Vertex AI: *schema should be of type OBJECT*",
         "vercel/ai#12183": "Vertex AI: the same error",
@@ -348,11 +355,19 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
         let message = format!(
-            "the format of a string must be `enum` or `date-time`, not `{}`",
+            "according to user reports, the API rejects the format `{}` of a string",
             crate::text::cut(format, 40)
         );
         found
             .at_member(inner, "format", message)
+            .warning()
+            .known_from(&[
+                "https://ai.google.dev/api/caching#Schema",
+                "hideya/langchain-mcp-tools-ts#36",
+                "enechange/collmbo#195",
+                "google-gemini/gemini-cli#3178",
+                "weave-os/router#387",
+            ])
             .help("leave it out and state it in the description");
     }
 }
