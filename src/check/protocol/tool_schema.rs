@@ -18,7 +18,8 @@ body_rule! {
     "The arguments of a tool are an object, and the root of their schema must say so:\n\n\
      * OpenAI and Anthropic reject `anyOf`, `oneOf` and `allOf` at the root; OpenAI also rejects `enum` and `not`\n\
      * Anthropic accepts property names at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
-     * OpenAI requires `\"type\": \"object\"` and `properties` there, and `items` in every array\n\
+     * OpenAI requires `\"type\": \"object\"` and `properties` there, and `items` in every array (a warning if the \
+     array is in a list of types)\n\
      * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
      a list. For other providers, an invalid schema is a warning\n\
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
@@ -635,8 +636,15 @@ fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
     if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
-        found
-            .at_member(inner, "items", "an array needs `items`")
+        // No report is about a list of types.
+        let is_sure = inner.get("type").is_some_and(Value::is_string);
+        let message = match is_sure {
+            true => "an array needs `items`",
+            false => "an array needs `items`; nothing is known about arrays in a list of types",
+        };
+        let note = found.at_member(inner, "items", message);
+        let note = if is_sure { note } else { note.warning() };
+        note.known_from(&["sigoden/aichat#1049", "modelscope/ms-agent#610"])
             .help("add `items` with the schema of the elements, or write `\"items\": {}`");
     }
     if is_openai && inner.get("items").is_some_and(Value::is_array) {
