@@ -334,6 +334,7 @@ impl<'c> Traffic<'c> {
         self.clock += 1;
         if !self.transcripts.contains_key(&key) {
             self.end_transcripts(MOST_TRANSCRIPTS - 1);
+            self.conversations.reserve(key);
         }
         let transcript = self
             .transcripts

@@ -71,6 +71,8 @@ pub(super) struct Conversations {
     by_message: Fast<(WireFormat, u64), Vec<usize>>,
     /// The index of each transcript's conversation.
     threads: HashMap<u64, usize>,
+    /// The index kept for the first conversation of each transcript that has no request yet.
+    reserved: HashMap<u64, usize>,
     done: Vec<(usize, Story)>,
     begun: usize,
     clock: u64,
@@ -87,6 +89,7 @@ impl Conversations {
             by_beginning: Fast::default(),
             by_message: Fast::default(),
             threads: HashMap::new(),
+            reserved: HashMap::new(),
             done: Vec::new(),
             begun: 0,
             clock: 0,
@@ -159,6 +162,13 @@ impl Conversations {
         self.keep_bounds();
     }
 
+    /// Keeps the next index for the conversation of a transcript that begins here, because its
+    /// requests are added late.
+    pub(super) fn reserve(&mut self, thread: u64) {
+        self.reserved.insert(thread, self.begun);
+        self.begun += 1;
+    }
+
     /// Adds the flaws in the messages of a transcript.
     pub(super) fn add_flaws(&mut self, thread: u64, flaws: Vec<Flaw>) {
         if let Some(open) = self
@@ -201,8 +211,9 @@ impl Conversations {
     }
 
     fn begin(&mut self, sent: Sent, origin: Origin, known: Known) -> usize {
-        let id = self.begun;
-        self.begun += 1;
+        let reserved = sent.thread.and_then(|thread| self.reserved.remove(&thread));
+        let id = reserved.unwrap_or(self.begun);
+        self.begun = self.begun.max(id + 1);
         let begun = Conversation::begin(sent, origin, known);
         self.texts += begun.kept_bytes();
         self.register(id, &begun, &Before::default());

@@ -905,6 +905,33 @@ fn session_files_of_agents_are_conversations() {
     );
 }
 
+#[test]
+fn the_last_line_of_an_answer_of_claude_code_counts() {
+    let counted = |output: u64| json!({"input_tokens": 3, "cache_creation_input_tokens": 20_000, "output_tokens": output});
+    let text = json!({"type": "text", "text": "I look at it."});
+    let line = |uuid: &str, parent: &str, message: &Value| claude_line("assistant", uuid, parent, message);
+    let mut lines = vec![
+        claude_line("user", "1", "", &user("first")),
+        line("2", "1", &claude_block("m1", &text, &counted(9))),
+        line("3", "2", &claude_block("m1", &claude_call("t1"), &counted(245))),
+        claude_line("user", "4", "3", &claude_result("t1")),
+        line("5", "4", &claude_block("m2", &text, &counted(9))),
+    ];
+    let story = one(&lines);
+    assert_eq!((story.requests, story.counted.output), (2, 245 + 9));
+    // A session that begins later, and ends in between, stays the second one.
+    let mut other = claude_line("user", "a", "", &user("another"));
+    let mut answer = line("b", "a", &claude_block("m3", &text, &counted(5)));
+    for line in [&mut other, &mut answer] {
+        line["isSidechain"] = json!(true);
+    }
+    lines.insert(3, answer);
+    lines.insert(3, other);
+    let stories = told(&lines).stories;
+    let outputs: Vec<u64> = stories.iter().map(|story| story.counted.output).collect();
+    assert_eq!(outputs, [254, 5]);
+}
+
 fn claude_line(kind: &str, id: &str, parent: &str, message: &Value) -> Value {
     json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-25T10:00:00Z", "message": message})
 }

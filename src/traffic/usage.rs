@@ -13,6 +13,7 @@ const DEEPEST: usize = 5;
 pub(super) fn answer(value: &Value) -> Answer {
     let mut found = Answer::default();
     read(value, DEEPEST, &mut found);
+    found.usage = found.usage.filter(is_counted);
     found
 }
 
@@ -23,12 +24,12 @@ fn read(value: &Value, depth: usize, found: &mut Answer) {
     match value {
         Value::Object(members) => {
             for name in ["usage", "usageMetadata", "usage_metadata"] {
-                if let Some(usage) = members.get(name).and_then(usage) {
-                    found.usage = Some(later(found.usage, usage));
+                if let Some(counts) = members.get(name).and_then(counts) {
+                    found.usage = Some(later(found.usage, counts));
                 }
             }
             if members.contains_key("prompt_eval_count") {
-                found.usage = usage(value).or(found.usage);
+                found.usage = counts(value).or(found.usage);
             }
             found.is_signed |= is_signed(value);
             if found.refusal.is_none() {
@@ -47,24 +48,28 @@ fn read(value: &Value, depth: usize, found: &mut Answer) {
 }
 
 fn read_text(text: &str, depth: usize, found: &mut Answer) {
-    if text.trim_start().starts_with(['{', '[']) {
-        if let Ok(value) = serde_json::from_str::<Value>(text) {
-            read(&value, depth, found);
-        }
-        return;
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    if is_json && let Ok(value) = serde_json::from_str::<Value>(text) {
+        return read(&value, depth, found);
     }
     for line in text.lines() {
-        let Some(event) = line.strip_prefix("data:") else {
-            continue;
+        // Ollama writes a stream as JSON Lines.
+        let event = match line.strip_prefix("data:") {
+            Some(event) => event,
+            None if is_json => line,
+            None => continue,
         };
         found.is_signed |= event.contains("signature_delta");
-        if (event.contains("sage") || event.contains("\"error\""))
+        if OF_INTEREST.iter().any(|name| event.contains(name))
             && let Ok(value) = serde_json::from_str::<Value>(event.trim())
         {
             read(&value, depth, found);
         }
     }
 }
+
+/// Text in the events of a stream that are read; all other events are skipped.
+const OF_INTEREST: [&str; 4] = ["usage", "Usage", "\"error\"", "\"prompt_eval_count\""];
 
 /// Combines two token counts for the same answer. The last event of a stream is more complete, but
 /// may lack the input tokens.
@@ -79,8 +84,19 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
     }
 }
 
-/// Reads token counts in the form of any provider.
+/// Returns `true` if the input was counted. An answer that was aborted has only zeros.
+fn is_counted(usage: &Usage) -> bool {
+    usage.input > 0
+}
+
+/// Reads the token counts of an answer in the form of any provider.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
+    counts(value).filter(is_counted)
+}
+
+/// Reads token counts, of which an event of a stream may contain only some: the last event of a
+/// stream in Anthropic's format counts only the output.
+fn counts(value: &Value) -> Option<Usage> {
     let written = count(
         value,
         &[
@@ -115,7 +131,7 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
             "/promptTokens",
             "/input",
         ],
-    )?;
+    );
     let within = count(
         value,
         &[
@@ -134,15 +150,22 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
             "/output_tokens",
             "/completion_tokens",
             "/candidatesTokenCount",
+            "/candidates_token_count",
             "/eval_count",
             "/outputTokens",
             "/completionTokens",
             "/output",
         ],
     );
+    // Gemini counts thinking separately from the output.
+    let thoughts = count(
+        value,
+        &["/thoughtsTokenCount", "/thoughts_token_count", "/thoughts"],
+    );
+    input.or(output)?;
     Some(Usage {
-        input: input + beside,
-        output: output.unwrap_or_default(),
+        input: input.unwrap_or_default() + beside,
+        output: output.unwrap_or_default() + thoughts.unwrap_or_default(),
         cache_read: read.filter(|read| *read > 0).or(within).unwrap_or_default(),
         cache_write: written.unwrap_or_default(),
         reasoning: 0,
@@ -302,6 +325,33 @@ mod tests {
         );
         let refused = answer(&json!({"error": {"type": "x", "message": "no"}}));
         assert_eq!(refused.refusal.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn the_last_event_of_a_stream_counts_the_output() {
+        let anthropic = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":4,\
+            \"cache_creation_input_tokens\":15032,\"cache_read_input_tokens\":0,\"output_tokens\":2}}}\n\n\
+            data: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":174}}\n";
+        let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}],\"usage\":null}\n\n\
+            data: {\"choices\":[],\"usage\":{\"prompt_tokens\":15036,\"completion_tokens\":174}}\n\ndata: [DONE]\n";
+        let responses = "data: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n\
+            data: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":15036,\"output_tokens\":174}}}\n";
+        let gemini = "data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":15036}}\n\n\
+            data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":15036,\"candidatesTokenCount\":100,\"thoughtsTokenCount\":74}}\n";
+        let ollama = "{\"message\":{\"content\":\"a\"},\"done\":false}\n\
+            {\"message\":{\"content\":\"\"},\"done\":true,\"prompt_eval_count\":15036,\"eval_count\":174}\n";
+        for stream in [anthropic, chat, responses, gemini, ollama] {
+            let usage = answer(&json!({"body_raw": stream})).usage;
+            let counts = usage.map(|usage| (usage.input, usage.output));
+            assert_eq!(counts, Some((15_036, 174)), "{stream}");
+        }
+    }
+
+    #[test]
+    fn an_answer_with_only_zeros_is_not_counted() {
+        let zeros = json!({"input": 0, "output": 0, "cached": 0});
+        assert_eq!(usage(&zeros), None);
+        assert_eq!(answer(&json!({"usage": {"output_tokens": 5}})).usage, None);
     }
 
     #[test]

@@ -57,8 +57,10 @@ pub(in crate::traffic) struct Transcript {
     /// For each message, the index of its first piece.
     firsts: Vec<usize>,
     bytes: usize,
-    /// A request whose usage has not been read yet.
+    /// A request whose usage has not been read, or not completely.
     pending: Option<Sent>,
+    /// The ID of the answer to that request.
+    pending_id: Option<u64>,
     /// For each answer read so far, its index among the messages, by the answer's ID.
     answers: HashMap<u64, usize>,
     is_answering: bool,
@@ -89,6 +91,7 @@ impl Transcript {
             firsts: Vec::new(),
             bytes: 0,
             pending: None,
+            pending_id: None,
             answers: HashMap::new(),
             is_answering: false,
             is_compacted: false,
@@ -223,6 +226,7 @@ impl Transcript {
                         refusal: Some(text.chars().take(300).collect()),
                         ..Answer::default()
                     };
+                    found.extend(self.pending.take());
                     found.push(self.sent(answer, time));
                 }
                 Some("assistant") => found.extend(self.claude_answer(message, time, sizer)),
@@ -249,7 +253,8 @@ impl Transcript {
     }
 
     /// Reads a line that contains a part of an answer. The blocks of an answer are on separate
-    /// lines with the same ID, and the results of its first calls may be in between.
+    /// lines with the same ID, and the results of its first calls may be in between. Each line
+    /// contains the usage up to then, so the last one counts. Returns the previous request.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         let model = message.get("model").and_then(Value::as_str);
@@ -259,17 +264,22 @@ impl Transcript {
             self.model = Arc::from(model);
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
-        let sent = (known.is_none() && !is_of_agent).then(|| {
+        let usage = message.get("usage").and_then(usage::usage);
+        let mut done = None;
+        if known.is_none() && !is_of_agent {
             // The agent sends an answer back in the same form as it is stored in the file.
-            let usage = message.get("usage").and_then(usage::usage);
-            self.sent(
-                Answer {
-                    usage,
-                    ..Answer::default()
-                },
-                time,
-            )
-        });
+            let answer = Answer {
+                usage,
+                ..Answer::default()
+            };
+            done = self.pending.take();
+            self.pending = Some(self.sent(answer, time));
+            self.pending_id = id;
+        } else if id.is_some() && id == self.pending_id
+            && let Some(pending) = &mut self.pending
+        {
+            pending.answer.usage = usage.or(pending.answer.usage);
+        }
         self.say_more(
             known,
             json!({"role": "assistant", "content": message.get("content")}),
@@ -279,7 +289,7 @@ impl Transcript {
             self.answers
                 .insert(id, self.values.len() - usize::from(!self.values.is_empty()));
         }
-        sent
+        done
     }
 
     /// Removes the history after an earlier line if a prompt refers to that line as its parent.
