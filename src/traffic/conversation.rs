@@ -238,8 +238,7 @@ impl Conversation {
             self.story.refused += 1;
             self.story.refusal.get_or_insert_with(|| refusal.clone());
         }
-        if sent.answer.usage.is_some_and(|usage| usage.output > 0) && sent.answer.refusal.is_none()
-        {
+        if sent.answer.is_accepted() {
             self.answered = number;
         }
         let estimated: u64 = sent.pieces.iter().map(|piece| piece.tokens).sum();
@@ -265,10 +264,8 @@ impl Conversation {
             self.places.push(sent.place.clone());
         }
         if number.is_multiple_of(self.stride) || number == 1 {
-            let cached = sent
-                .answer
-                .usage
-                .map_or(predicted.tokens, |usage| usage.cache_read);
+            let told = sent.answer.usage.filter(|_| sent.answer.tells_cache);
+            let cached = told.map_or(predicted.tokens, |usage| usage.cache_read);
             self.point(Point {
                 request: number,
                 tokens: by_share(&sent.pieces),
@@ -302,6 +299,11 @@ impl Conversation {
         counted.read += usage.cache_read;
         counted.written += usage.cache_write;
         counted.output += usage.output;
+        if !sent.answer.tells_cache {
+            return;
+        }
+        counted.told += 1;
+        counted.told_input += usage.input;
         if predicted.tokens < LEAST_PREDICTED
             || usage.cache_read >= predicted.tokens / 2
             || !is_cached

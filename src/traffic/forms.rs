@@ -257,9 +257,12 @@ fn time_of(members: &Map<String, Value>) -> Option<i64> {
 }
 
 fn merged(one: Answer, other: Answer) -> Answer {
+    let with_usage = if one.usage.is_some() { &one } else { &other };
     Answer {
-        usage: one.usage.or(other.usage),
+        usage: with_usage.usage,
+        tells_cache: with_usage.tells_cache,
         is_signed: one.is_signed || other.is_signed,
+        is_answered: one.is_answered || other.is_answered,
         refusal: one.refusal.or(other.refusal),
     }
 }

@@ -93,10 +93,22 @@ pub(super) fn fixed(pieces: &[Piece]) -> usize {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
+    /// `true` if the usage says how many tokens came from the cache.
+    pub(super) tells_cache: bool,
     /// `true` if the answer contains signed thinking.
     pub(super) is_signed: bool,
+    /// `true` if the log shows that the provider answered, even if not what.
+    pub(super) is_answered: bool,
     /// The provider's error message, if it rejected the request.
     pub(super) refusal: Option<String>,
+}
+
+impl Answer {
+    /// Returns `true` if the provider accepted the request.
+    pub(super) fn is_accepted(&self) -> bool {
+        let has_output = self.usage.is_some_and(|usage| usage.output > 0);
+        self.refusal.is_none() && (self.is_answered || has_output)
+    }
 }
 
 /// An error in a message that makes the provider reject the request.

@@ -338,6 +338,10 @@ pub struct Counted {
     pub answers: usize,
     /// Input tokens, including cached ones.
     pub input: u64,
+    /// The number of answers whose usage says how many tokens were read from a cache.
+    pub told: usize,
+    /// The input tokens of those answers.
+    pub told_input: u64,
     /// Input tokens read from a cache.
     pub read: u64,
     /// Input tokens written to a cache.

@@ -1092,50 +1092,76 @@ fn an_export_of_open_code_is_told_by_its_answers() {
 
 #[test]
 fn one_error_of_many_messages_is_told_once_and_where_it_began() {
-    let item = |payload: Value| json!({"type": "response_item", "payload": payload});
-    let said = |role: &str, text: &str| {
-        let kind = if role == "assistant" {
-            "output_text"
-        } else {
-            "input_text"
-        };
-        item(
-            json!({"type": "message", "role": role, "metadata": {"turn_id": "t"}, "content": [{"type": kind, "text": text}]}),
-        )
-    };
-    let call = |at: usize| {
-        item(
-            json!({"type": "function_call", "name": "no name", "call_id": format!("c{at}"), "arguments": "{}"}),
-        )
-    };
-    let result = |at: usize| {
-        item(json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": "done"}))
-    };
-    let context = json!({"type": "turn_context", "payload": {"model": "gpt-5.6-luna"}});
-    let mut lines = vec![
-        context,
-        said("user", "a"),
-        said("assistant", "b"),
-        said("user", "c"),
-    ];
-    (0..4).for_each(|at| lines.extend([call(at), result(at)]));
-    lines.push(said("assistant", "d"));
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let mut input = vec![said("user", "a")];
+    let mut lines = vec![json!({"model": "gpt-5.6-luna", "input": input})];
+    input.extend([said("assistant", "b"), said("user", "c")]);
+    lines.push(json!({"model": "gpt-5.6-luna", "input": input}));
+    for at in 0..4 {
+        let id = format!("c{at}");
+        input.extend([
+            json!({"type": "function_call", "name": "no name", "call_id": id, "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": id, "output": "done"}),
+        ]);
+    }
+    lines.push(json!({"model": "gpt-5.6-luna", "input": input}));
     let story = one(&lines);
-    // Notes of the agent are not errors.
     let found: Vec<_> = story
         .poison
         .iter()
-        .map(|poison| {
-            (
-                poison.rule,
-                poison.at.as_str(),
-                poison.also,
-                poison.place.line,
-            )
-        })
+        .map(|poison| (poison.at.as_str(), poison.also, poison.place.line))
         .collect();
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!((found[0].1, found[0].2, found[0].3), ("input[3]", 3, 7));
+    assert_eq!(found, [("input[3]", 3, 3)]);
+}
+
+#[test]
+fn what_an_answer_follows_in_a_session_file_was_accepted() {
+    let call = json!({"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a"}});
+    let said = |role: &str, block: Value| json!({"role": role, "content": [block], "ts": 1_777_073_160_794_u64});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let mut messages = vec![
+        said("user", text("go")),
+        said("assistant", call),
+        said("user", text("[read_file for a] Result: 1")),
+        said("assistant", text("done")),
+    ];
+    let told_list = |messages: &[Value]| {
+        told_text(&Value::from(messages).to_string()).stories.remove(0)
+    };
+    assert_eq!(told_list(&messages).poison.len(), 0);
+    for (at, provider, tokens) in [
+        (1, "openai", json!({"prompt": 10_049, "completion": 64, "cached": 0})),
+        (3, "anthropic", json!({"prompt": 15, "completion": 22, "cached": 13_100})),
+    ] {
+        messages[at]["metrics"] = json!({"tokens": tokens});
+        messages[at]["modelInfo"] = json!({"modelId": "claude-opus-4-5", "providerId": provider, "mode": "act"});
+    }
+    let story = told_list(&messages);
+    assert_eq!((story.poison.len(), &*story.models[0]), (0, "claude-opus-4-5"));
+    let counted = &story.counted;
+    assert_eq!((counted.input, counted.output, counted.told), (10_049 + 13_115, 86, 1));
+    assert!(counted.missed.is_none(), "{counted:?}");
+}
+
+#[test]
+fn a_message_that_only_failed_requests_follow_poisons_a_session_file() {
+    let answer = claude_block("m1", &json!({"type": "text", "text": "Yes."}), &claude_usage(0, 20_000));
+    let empty = json!({"role": "user", "content": [{"type": "text", "text": ""}], "note": "of the agent"});
+    let mut lines = vec![
+        claude_line("user", "1", "", &user("first")),
+        claude_line("assistant", "2", "1", &answer),
+        claude_line("user", "3", "2", &empty),
+    ];
+    assert_eq!(one(&lines).poison.len(), 0);
+    for uuid in ["4", "5"] {
+        let text = json!({"type": "text", "text": "API Error: 400"});
+        let mut line = claude_line("assistant", uuid, "3", &json!({"role": "assistant", "content": [text]}));
+        line["isApiErrorMessage"] = json!(true);
+        lines.push(line);
+    }
+    let story = one(&lines);
+    let found: Vec<_> = story.poison.iter().map(|poison| (poison.at.as_str(), poison.request)).collect();
+    assert_eq!(found, [("messages[2]", 2)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Extracts the token counts, signed thinking, and error message of an answer.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::read::{count, holds};
 use super::sent::Answer;
@@ -24,13 +24,17 @@ fn read(value: &Value, depth: usize, found: &mut Answer) {
     match value {
         Value::Object(members) => {
             for name in ["usage", "usageMetadata", "usage_metadata"] {
-                if let Some(counts) = members.get(name).and_then(counts) {
+                if let Some(value) = members.get(name)
+                    && let Some(counts) = counts(value)
+                {
                     found.usage = Some(later(found.usage, counts));
+                    found.tells_cache |= tells_cache(value);
                 }
             }
             if members.contains_key("prompt_eval_count") {
                 found.usage = counts(value).or(found.usage);
             }
+            found.is_answered |= is_answer(members);
             found.is_signed |= is_signed(value);
             if found.refusal.is_none() {
                 found.refusal = refusal(value);
@@ -60,6 +64,7 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
             None => continue,
         };
         found.is_signed |= event.contains("signature_delta");
+        found.is_answered |= OF_ANSWERS.iter().any(|name| event.contains(name));
         if OF_INTEREST.iter().any(|name| event.contains(name))
             && let Ok(value) = serde_json::from_str::<Value>(event.trim())
         {
@@ -70,6 +75,24 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
 
 /// Text in the events of a stream that are read; all other events are skipped.
 const OF_INTEREST: [&str; 4] = ["usage", "Usage", "\"error\"", "\"prompt_eval_count\""];
+
+/// Text in the events of a stream that contain a part of an answer.
+const OF_ANSWERS: [&str; 4] = [
+    "\"choices\":[{",
+    "\"content_block_delta\"",
+    "\"response.output_",
+    "\"candidates\":[{",
+];
+
+/// Returns `true` for an object that is an answer in the form of any provider.
+fn is_answer(members: &Map<String, Value>) -> bool {
+    let is_list = ["choices", "candidates", "output"].iter().any(|name| {
+        let list = members.get(*name).and_then(Value::as_array);
+        list.is_some_and(|list| list.first().is_some_and(Value::is_object))
+    });
+    let role = members.get("role").and_then(Value::as_str);
+    is_list || matches!(role, Some("assistant" | "model"))
+}
 
 /// Combines two token counts for the same answer. The last event of a stream is more complete, but
 /// may lack the input tokens.
@@ -89,9 +112,35 @@ fn is_counted(usage: &Usage) -> bool {
     usage.input > 0
 }
 
-/// Reads the token counts of an answer in the form of any provider.
-pub(super) fn usage(value: &Value) -> Option<Usage> {
-    counts(value).filter(is_counted)
+/// Returns an answer of which the log contains only the token counts, in the form of any provider.
+pub(super) fn counted(value: Option<&Value>) -> Answer {
+    let usage = value.and_then(counts).filter(is_counted);
+    Answer {
+        usage,
+        tells_cache: usage.is_some() && value.is_some_and(tells_cache),
+        ..Answer::default()
+    }
+}
+
+/// The places of cached tokens that are not part of the input.
+const CACHE_BESIDE: [&str; 2] = ["/cache_read_input_tokens", "/cacheReadInputTokens"];
+
+/// The places of cached tokens that are part of the input.
+const CACHE_WITHIN: [&str; 7] = [
+    "/prompt_tokens_details/cached_tokens",
+    "/input_tokens_details/cached_tokens",
+    "/cached_input_tokens",
+    "/cachedInputTokens",
+    "/cachedContentTokenCount",
+    "/prompt_cache_hit_tokens",
+    "/cached",
+];
+
+/// Returns `true` if token counts say how many tokens came from the cache. Gemini leaves out a zero.
+fn tells_cache(value: &Value) -> bool {
+    let is_of_gemini = value.get("promptTokenCount").is_some();
+    let is_told = count(value, &CACHE_BESIDE).or_else(|| count(value, &CACHE_WITHIN));
+    is_of_gemini || is_told.is_some()
 }
 
 /// Reads token counts, of which an event of a stream may contain only some: the last event of a
@@ -105,10 +154,7 @@ fn counts(value: &Value) -> Option<Usage> {
             "/cacheWriteInputTokens",
         ],
     );
-    let read = count(
-        value,
-        &["/cache_read_input_tokens", "/cacheReadInputTokens"],
-    );
+    let read = count(value, &CACHE_BESIDE);
     // Anthropic counts cached tokens separately from the input. Other providers include them in the
     // input.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"]
@@ -132,18 +178,7 @@ fn counts(value: &Value) -> Option<Usage> {
             "/input",
         ],
     );
-    let within = count(
-        value,
-        &[
-            "/prompt_tokens_details/cached_tokens",
-            "/input_tokens_details/cached_tokens",
-            "/cached_input_tokens",
-            "/cachedInputTokens",
-            "/cachedContentTokenCount",
-            "/prompt_cache_hit_tokens",
-            "/cached",
-        ],
-    );
+    let within = count(value, &CACHE_WITHIN);
     let output = count(
         value,
         &[
@@ -282,12 +317,12 @@ mod tests {
     #[test]
     fn what_is_no_count_is_not_added() {
         let most = u64::MAX;
-        let counted =
+        let counts =
             json!({"input_tokens": most, "cache_read_input_tokens": most, "output_tokens": 5});
-        assert_eq!(usage(&counted), None);
-        let counted =
+        assert_eq!(counted(Some(&counts)).usage, None);
+        let counts =
             json!({"input_tokens": 1, "cache_read_input_tokens": most, "output_tokens": 5});
-        assert_eq!(usage(&counted).map(|usage| usage.input), Some(1));
+        assert_eq!(counted(Some(&counts)).usage.map(|usage| usage.input), Some(1));
     }
 
     #[test]
@@ -303,7 +338,7 @@ mod tests {
             json!({"input": 100, "output": 5, "cached": 80}),
         ];
         for value in all {
-            let usage = usage(&value).expect("counts");
+            let usage = counted(Some(&value)).usage.expect("counts");
             assert_eq!(
                 (usage.input, usage.cache_read, usage.output),
                 (100, 80, 5),
@@ -350,7 +385,7 @@ mod tests {
     #[test]
     fn an_answer_with_only_zeros_is_not_counted() {
         let zeros = json!({"input": 0, "output": 0, "cached": 0});
-        assert_eq!(usage(&zeros), None);
+        assert_eq!(counted(Some(&zeros)).usage, None);
         assert_eq!(answer(&json!({"usage": {"output_tokens": 5}})).usage, None);
     }
 

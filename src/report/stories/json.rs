@@ -56,7 +56,7 @@ fn story(story: &Story) -> Value {
         "poison": story.poison.iter().map(poison).collect::<Vec<_>>(),
         "lost": loss(story.lost()),
         "counted": {
-            "answers": counted.answers, "input": counted.input, "cache_read": counted.read, "cache_write": counted.written,
+            "answers": counted.answers, "input": counted.input, "told": counted.told, "cache_read": counted.read, "cache_write": counted.written,
             "output": counted.output,
             "missed": counted.missed.as_ref().map(|it| json!({
                 "request": it.request, "place": place(&it.place), "predicted": it.predicted, "counted": it.counted,

@@ -439,18 +439,45 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     }
 }
 
+/// Returns the part of the input that came from the cache, in words.
+fn of_cache(counted: &Counted) -> String {
+    if counted.told == 0 {
+        return "cached ones not told".to_owned();
+    }
+    let share = percent(counted.read, counted.told_input);
+    let of = match counted.answers - counted.told {
+        0 => "of them".to_owned(),
+        _ => format!("of those in the {} that tell it", count(counted.told, "answer")),
+    };
+    format!("{share} {of} from the cache, {} written to it", thousands(counted.written))
+}
+
+/// Returns a share as a rounded percentage. Only a share of nothing is 0 %, and only one of
+/// everything is 100 %.
+fn percent(part: u64, all: u64) -> String {
+    let (part, all) = (u128::from(part), u128::from(all.max(1)));
+    let rounded = (part * 200 + all) / (all * 2);
+    match rounded {
+        0 if part > 0 => "less than 1 %".to_owned(),
+        100 if part < all => "99 %".to_owned(),
+        share => format!("{share} %"),
+    }
+}
+
+fn tokens_of(tokens: u64, kind: &str) -> String {
+    let noun = if tokens == 1 { "token" } else { "tokens" };
+    format!("{} {kind} {noun}", thousands(tokens))
+}
+
 fn usage(counted: &Counted) -> Vec<Sentence> {
     let mut told = Vec::new();
     if counted.answers > 0 {
-        let share = (counted.read * 100)
-            .checked_div(counted.input.max(1))
-            .unwrap_or_default();
         told.push(note(format!(
-            "counted by the provider in {}: {} input tokens, {share} % of them from the cache, {} written to it, {} output tokens",
+            "counted by the provider in {}: {} input tokens, {}, {}",
             count(counted.answers, "answer"),
             thousands(counted.input),
-            thousands(counted.written),
-            thousands(counted.output)
+            of_cache(counted),
+            tokens_of(counted.output, "output")
         )));
     }
     if let Some(missed) = &counted.missed {

@@ -264,21 +264,18 @@ impl Transcript {
             self.model = Arc::from(model);
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
-        let usage = message.get("usage").and_then(usage::usage);
+        let answer = answered(message.get("usage"));
         let mut done = None;
         if known.is_none() && !is_of_agent {
-            // The agent sends an answer back in the same form as it is stored in the file.
-            let answer = Answer {
-                usage,
-                ..Answer::default()
-            };
             done = self.pending.take();
             self.pending = Some(self.sent(answer, time));
             self.pending_id = id;
         } else if id.is_some() && id == self.pending_id
             && let Some(pending) = &mut self.pending
         {
-            pending.answer.usage = usage.or(pending.answer.usage);
+            if answer.usage.is_some() {
+                pending.answer = answer;
+            }
         }
         self.say_more(
             known,
@@ -360,7 +357,7 @@ impl Transcript {
         let mut done = None;
         if is_answer && !self.is_answering {
             done = self.pending.take();
-            self.pending = Some(self.sent(Answer::default(), time));
+            self.pending = Some(self.sent(answered(None), time));
         }
         self.is_answering = is_answer;
         self.say(item.clone(), sizer);
@@ -369,13 +366,10 @@ impl Transcript {
 
     /// Reads the usage of the last answer, which the file may contain more than once.
     fn counted(&mut self, payload: &Value) {
-        let usage = payload
-            .pointer("/info/last_token_usage")
-            .and_then(usage::usage);
         if let Some(pending) = &mut self.pending
             && pending.answer.usage.is_none()
         {
-            pending.answer.usage = usage;
+            pending.answer = answered(payload.pointer("/info/last_token_usage"));
         }
     }
 
@@ -399,14 +393,7 @@ impl Transcript {
             if let Some(model) = message.get("model").and_then(Value::as_str) {
                 self.model = Arc::from(model);
             }
-            let usage = message.get("tokens").and_then(usage::usage);
-            found.push(self.sent(
-                Answer {
-                    usage,
-                    ..Answer::default()
-                },
-                time,
-            ));
+            found.push(self.sent(answered(message.get("tokens")), time));
             let calls = message
                 .get("toolCalls")
                 .and_then(Value::as_array)
@@ -464,13 +451,14 @@ impl Transcript {
                     true => message.pointer("/info/tokens"),
                     false => step.last().and_then(|part| part.get("tokens")),
                 };
-                found.push(self.sent(
-                    Answer {
-                        usage: tokens.and_then(usage_of_open_code),
-                        ..Answer::default()
-                    },
-                    time,
-                ));
+                let usage = tokens.and_then(usage_of_open_code);
+                let answer = Answer {
+                    usage,
+                    tells_cache: usage.is_some(),
+                    is_answered: usage.is_some() || step.iter().any(is_said_by_open_code),
+                    ..Answer::default()
+                };
+                found.push(self.sent(answer, time));
                 self.open_code_step(step, sizer);
             }
             if message.pointer("/info/summary") == Some(&Value::Bool(true)) {
@@ -529,13 +517,58 @@ impl Transcript {
                 let time = ["ts", "timestamp"]
                     .into_iter()
                     .find_map(|name| usage::time(message.get(name)?));
-                let answer =
-                    usage::answer(message.pointer("/extra/response").unwrap_or(&Value::Null));
-                found.push(self.sent(answer, time));
+                if let Some(model) = text_at(message, "/modelInfo/modelId") {
+                    self.model = Arc::from(model);
+                }
+                found.push(self.sent(answer_of_message(message), time));
             }
             self.say(without_notes(message), sizer);
         }
         found
+    }
+}
+
+/// Returns an answer of which the file contains these token counts. The file contains the answer
+/// itself too, so the provider accepted the request.
+fn answered(counts: Option<&Value>) -> Answer {
+    Answer {
+        is_answered: true,
+        ..usage::counted(counts)
+    }
+}
+
+/// Returns the answer that a message of a list contains, with the counts of mini-swe-agent (the
+/// response itself) or of Cline.
+fn answer_of_message(message: &Value) -> Answer {
+    if let Some(tokens) = message.pointer("/metrics/tokens") {
+        return Answer {
+            is_answered: true,
+            ..of_cline(tokens, text_at(message, "/modelInfo/providerId"))
+        };
+    }
+    let response = message.pointer("/extra/response").unwrap_or(&Value::Null);
+    Answer {
+        is_answered: true,
+        ..usage::answer(response)
+    }
+}
+
+/// Reads the counts of Cline (`cline/cline`, `src/core/task/index.ts`). Its `cached` is the sum of
+/// the tokens read from the cache and written to it, so only a zero says how many were read. They
+/// are part of `prompt` for the provider `openai` only.
+fn of_cline(tokens: &Value, provider: Option<&str>) -> Answer {
+    let (prompt, cached) = (count(tokens, &["/prompt"]), count(tokens, &["/cached"]));
+    let beside = cached.filter(|_| provider != Some("openai"));
+    let input = prompt.unwrap_or_default() + beside.unwrap_or_default();
+    let usage = Usage {
+        input,
+        output: count(tokens, &["/completion"]).unwrap_or_default(),
+        ..Usage::default()
+    };
+    Answer {
+        usage: Some(usage).filter(|usage| usage.input > 0),
+        tells_cache: cached == Some(0),
+        ..Answer::default()
     }
 }
 
