@@ -1144,6 +1144,20 @@ fn what_an_answer_follows_in_a_session_file_was_accepted() {
 }
 
 #[test]
+fn the_results_of_swe_agent_name_their_calls_in_a_list() {
+    let message = json!({"role": "tool", "content": "ok", "agent": "main", "tool_call_ids": ["c"]});
+    let expected = json!({"role": "tool", "content": "ok", "tool_call_id": "c"});
+    assert_eq!(transcript::without_notes(&message), expected);
+    let call = json!([{"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]);
+    let history = json!([
+        {"role": "user", "content": "hi"}, {"role": "assistant", "content": "x", "tool_calls": call}, message,
+        {"role": "assistant", "content": "bye"},
+    ]);
+    let story = one(&[json!({"history": history, "info": {}})]);
+    assert_eq!((story.requests, story.poison.len()), (2, 0));
+}
+
+#[test]
 fn a_message_that_only_failed_requests_follow_poisons_a_session_file() {
     let answer = claude_block("m1", &json!({"type": "text", "text": "Yes."}), &claude_usage(0, 20_000));
     let empty = json!({"role": "user", "content": [{"type": "text", "text": ""}], "note": "of the agent"});

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::check::history::member_of;
 use crate::compile::usual_server;
@@ -642,8 +642,9 @@ fn blocks_of(message: &Value) -> Vec<Value> {
     }
 }
 
-/// Removes the agent's notes from a message.
-fn without_notes(message: &Value) -> Value {
+/// Removes the agent's notes from a message. SWE-agent keeps the ID of a result's call in a list,
+/// of which it sends the first (`sweagent/agent/models.py`).
+pub(in crate::traffic) fn without_notes(message: &Value) -> Value {
     const OF_MESSAGES: [&str; 8] = [
         "role",
         "content",
@@ -654,16 +655,18 @@ fn without_notes(message: &Value) -> Value {
         "reasoning_content",
         "type",
     ];
-    match message {
-        Value::Object(members) => {
-            let kept = members
-                .iter()
-                .filter(|(name, value)| OF_MESSAGES.contains(&name.as_str()) && !value.is_null());
-            kept.map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        }
-        other => other.clone(),
+    let Value::Object(members) = message else {
+        return message.clone();
+    };
+    let mut kept: Map<String, Value> = members
+        .iter()
+        .filter(|(name, value)| OF_MESSAGES.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if let Some(id) = message.pointer("/tool_call_ids/0") {
+        kept.entry("tool_call_id").or_insert_with(|| id.clone());
     }
+    Value::Object(kept)
 }
 
 fn is_result_of_claude(message: &Value) -> bool {
