@@ -236,6 +236,7 @@ impl<'c> Traffic<'c> {
 
     fn lines(&mut self, file: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
         let mut cassette = None;
+        let mut written = 0;
         loop {
             let chunk = lines.chunk()?;
             if chunk.is_empty() {
@@ -254,10 +255,9 @@ impl<'c> Traffic<'c> {
                 .as_mut()
                 .filter(|text| text.len() as u64 <= MAX_FILE_BYTES)
             {
-                chunk.iter().for_each(|line| {
-                    text.extend_from_slice(&line.bytes);
-                    text.push(b'\n');
-                });
+                chunk
+                    .iter()
+                    .for_each(|line| add_line(text, &mut written, line));
                 continue;
             }
             let work = self.work();
@@ -374,6 +374,18 @@ impl<'c> Traffic<'c> {
             self.conversations.add_flaws(key, flaws);
         }
     }
+}
+
+/// Adds a line to the text of a cassette, and the blank lines before it: in a quoted scalar, they
+/// are the line breaks. `written` is the number of the previous line.
+fn add_line(text: &mut Vec<u8>, written: &mut usize, line: &Line) {
+    let blank = line.number.saturating_sub(*written + 1);
+    let room = MAX_FILE_BYTES.saturating_sub(text.len() as u64);
+    let blank = blank.min(usize::try_from(room).unwrap_or(usize::MAX));
+    text.resize(text.len() + blank, b'\n');
+    text.extend_from_slice(&line.bytes);
+    text.push(b'\n');
+    *written = line.number;
 }
 
 fn number(value: Option<i64>) -> Option<u64> {

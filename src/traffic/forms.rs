@@ -204,8 +204,15 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
     };
     let time = time_of(members);
     let mut answer = Answer::default();
+    let mut code = STATUSES
+        .into_iter()
+        .find_map(|at| status(at_in(members, at)?));
     for name in ANSWERS {
         if let Some(value) = members.remove(name) {
+            let own = STATUSES
+                .into_iter()
+                .find_map(|at| status(value.pointer(at)?));
+            code = own.or(code);
             let value = if name == "usage" {
                 json!({"usage": value})
             } else {
@@ -214,6 +221,7 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
             answer = merged(answer, usage::answer(&value));
         }
     }
+    let answer = with_status(answer, code);
     let found = find(document, wire).bodies;
     // A request that only counts tokens is not part of a conversation.
     found
@@ -221,6 +229,54 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
         .filter(|found| !found.headers.counts_tokens())
         .map(|found| of_found(found, form, is_converted, &answer, time))
         .collect()
+}
+
+/// The places of the HTTP status, in an answer or next to it: of HAR and nock, `vcrpy`, `go-vcr`,
+/// and others.
+const STATUSES: [&str; 7] = [
+    "/status",
+    "/status/code",
+    "/status_code",
+    "/statusCode",
+    "/response_status",
+    "/responseStatus",
+    "/code",
+];
+
+/// Returns the value at a JSON pointer in an object.
+fn at_in<'m>(members: &'m Map<String, Value>, at: &str) -> Option<&'m Value> {
+    let (name, rest) = at[1..].split_once('/').unwrap_or((&at[1..], ""));
+    let value = members.get(name)?;
+    if rest.is_empty() {
+        return Some(value);
+    }
+    value.get(rest)
+}
+
+/// Reads an HTTP status: a number, or text such as `200 OK`.
+fn status(value: &Value) -> Option<u64> {
+    let number = match value {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.get(..3)?.parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    number.filter(|status| (100..600).contains(status))
+}
+
+/// Adds what the HTTP status says of an answer: with a status below 300, the provider accepted the
+/// request; with one from 400 on, it did not.
+fn with_status(answer: Answer, status: Option<u64>) -> Answer {
+    match status {
+        Some(200..300) => Answer {
+            is_answered: true,
+            ..answer
+        },
+        Some(status @ 400..) => Answer {
+            refusal: answer.refusal.or_else(|| Some(format!("status {status}"))),
+            ..answer
+        },
+        Some(_) | None => answer,
+    }
 }
 
 fn of_found(

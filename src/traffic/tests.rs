@@ -777,6 +777,47 @@ fn forms_of_logs_hold_the_same_story() {
     }
 }
 
+/// Returns a cassette with one request to a chat, and an answer.
+fn cassette(body: &Value, answer: &str, status: u64) -> String {
+    let text = answer.replace('\'', "''").replace('\n', "\n\n");
+    format!(
+        "interactions:\n- request:\n    body: '{}'\n    method: POST\n    uri: https://api.openai.com/v1/chat/completions\n  \
+         response:\n    body:\n      string: '{text}'\n    status:\n      code: {status}\n      message: x\nversion: 1\n",
+        body.to_string().replace('\'', "''")
+    )
+}
+
+#[test]
+fn a_stream_in_a_quoted_scalar_of_a_cassette_is_read() {
+    let body = json!({"model": "gpt-5", "messages": [user("a")]});
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":117,\"completion_tokens\":14}}\n\ndata: [DONE]\n\n";
+    let counted = told_text(&cassette(&body, stream, 200)).stories.remove(0).counted;
+    assert_eq!((counted.answers, counted.input, counted.output), (1, 117, 14));
+}
+
+#[test]
+fn an_answer_with_status_200_accepts_the_request() {
+    let call = json!({"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]});
+    let body = json!({"model": "gpt-5", "messages": [user("a"), call, {"role": "tool", "content": "1"}]});
+    let stream = "data: {\"object\":\"x\"}\n\ndata: [DONE]\n\n";
+    let accepted = told_text(&cassette(&body, stream, 200)).stories.remove(0);
+    assert_eq!((accepted.poison.len(), accepted.refused), (0, 0));
+    let rejected = told_text(&cassette(&body, "no", 400)).stories.remove(0);
+    assert!(!rejected.poison.is_empty() && rejected.refusal.as_deref() == Some("status 400"));
+    for answer in [
+        json!({"status": 200}),
+        json!({"status_code": 200}),
+        json!({"status": "200 OK", "code": 200}),
+        json!({"choices": [{"message": {"role": "assistant", "content": "a"}}]}),
+    ] {
+        let story = one(&[json!({"body": body, "response": answer})]);
+        assert!(story.poison.is_empty(), "{answer}");
+    }
+    let story = one(&[json!({"scope": "https://api.openai.com:443", "path": "/v1/chat/completions", "body": body, "status": 200, "response": "x"})]);
+    assert!(story.poison.is_empty());
+}
+
 /// Returns a request as a log line of the OpenAI Python SDK.
 fn debug_line(body: &Value) -> String {
     let options = format!("{{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}");
