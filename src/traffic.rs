@@ -250,6 +250,7 @@ impl<'c> Traffic<'c> {
                     .any(|line| forms::begins_cassette(&line.bytes))
             {
                 cassette = Some(Vec::new());
+                written = chunk.first().map_or(0, |line| line.number.saturating_sub(1));
             }
             if let Some(text) = cassette
                 .as_mut()

@@ -53,6 +53,8 @@ pub(super) struct Conversation {
     since: Vec<usize>,
     settings: Vec<(&'static str, u64)>,
     answer: Answer,
+    /// The input of the last answer whose usage is in the log: as counted, and as estimated.
+    counted: Option<(u64, u64)>,
     time: Option<i64>,
     known: Known,
     calibration: Calibration,
@@ -106,6 +108,7 @@ impl Conversation {
             since: Vec::new(),
             settings: Vec::new(),
             answer: Answer::default(),
+            counted: None,
             time: None,
             known,
             calibration: Calibration::default(),
@@ -226,6 +229,9 @@ impl Conversation {
         self.server = sent.server;
         self.settings = sent.settings;
         self.time = sent.time.or(self.time);
+        if let Some(usage) = sent.answer.usage {
+            self.counted = Some((usage.input, estimated(&sent.pieces)));
+        }
         self.answer = sent.answer;
         self.pieces = sent.pieces;
     }
@@ -241,7 +247,7 @@ impl Conversation {
         if sent.answer.is_accepted() {
             self.answered = number;
         }
-        let estimated: u64 = sent.pieces.iter().map(|piece| piece.tokens).sum();
+        let estimated = estimated(&sent.pieces);
         self.usage(sent, predicted, estimated);
         self.flaws(&sent.flaws, &sent.pieces, sent);
         let is_marked = sent.pieces.iter().any(|piece| piece.mark.is_some()) || sent.asks_for_all();
@@ -257,7 +263,7 @@ impl Conversation {
             self.totals.remove(0);
         }
         self.totals.push(Total {
-            estimated: self.calibration.corrected(estimated),
+            estimated: self.sized(estimated),
             counted,
         });
         if !self.story.has_bodies {
@@ -342,7 +348,7 @@ impl Conversation {
     /// Predicts how many tokens the provider reads from its cache if the first `kept` pieces are
     /// unchanged.
     fn predicted(&self, sent: &Sent, kept: usize) -> Prediction {
-        let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
+        let all = estimated(&self.pieces);
         let marks = marks(&self.pieces);
         let kept = match self.asks_for_breakpoints() {
             true => marks
@@ -353,12 +359,11 @@ impl Conversation {
                 .unwrap_or(0),
             false => kept,
         };
-        let before: u64 = self.pieces[..kept].iter().map(|piece| piece.tokens).sum();
-        let whole = self.whole();
-        let tokens = if kept == self.pieces.len() {
-            whole
-        } else {
-            share_of(whole, before, all)
+        let before = estimated(&self.pieces[..kept]);
+        // A request without an answer, such as an aborted one, may have left nothing in the cache.
+        let tokens = match self.counted {
+            Some((counted, _)) if kept == self.pieces.len() => counted,
+            _ => share_of(self.whole(), before, all),
         };
         let is_hour = self.is_hour();
         let pause = self
@@ -371,18 +376,22 @@ impl Conversation {
         }
     }
 
-    /// Returns the size of the last request in tokens, as counted by the provider or else as
-    /// estimated.
+    /// Returns the size of the last request in tokens.
     fn whole(&self) -> u64 {
-        let counted = self
-            .answer
-            .usage
-            .map(|usage| usage.input)
-            .filter(|input| *input > 0);
-        counted.unwrap_or_else(|| {
-            self.calibration
-                .corrected(self.pieces.iter().map(|piece| piece.tokens).sum())
-        })
+        self.sized(estimated(&self.pieces))
+    }
+
+    /// Returns the size of a request that is estimated at this many tokens, based on the last
+    /// answer whose usage is known. If the log contains only messages, the rest of the request is
+    /// as large as it was then.
+    fn sized(&self, estimated: u64) -> u64 {
+        match self.counted {
+            Some((counted, then)) if self.story.has_bodies && then > 0 => {
+                share_of(counted, estimated, then)
+            }
+            Some((counted, then)) => (counted + estimated).saturating_sub(then),
+            None => estimated,
+        }
     }
 
     /// Returns `true` if the server caches only at breakpoints, and the log contains them.
@@ -417,7 +426,7 @@ impl Conversation {
             .iter()
             .map(|piece| piece.tokens)
             .sum();
-        let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
+        let all = estimated(&self.pieces);
         let tokens = share_of(self.whole(), old.min(new), all);
         let is_expired = self
             .pause(sent)
@@ -426,7 +435,7 @@ impl Conversation {
             && !self.pieces.iter().any(|piece| piece.mark.is_some())
         {
             Some(Unpriced::NotCached)
-        } else if self.calibration.corrected(all) < self.known.minimum.unwrap_or(SHORTEST_CACHED) {
+        } else if self.whole() < self.known.minimum.unwrap_or(SHORTEST_CACHED) {
             Some(Unpriced::TooShort)
         } else if is_expired {
             Some(Unpriced::Expired)
@@ -827,12 +836,14 @@ fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
         .map(|(_, value)| *value)
 }
 
+/// Returns the estimated number of tokens in some pieces.
+fn estimated(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.tokens).sum()
+}
+
 /// Returns the number of tokens in the history.
 fn of_history(pieces: &[Piece]) -> u64 {
-    pieces[fixed(pieces)..]
-        .iter()
-        .map(|piece| piece.tokens)
-        .sum()
+    estimated(&pieces[fixed(pieces)..])
 }
 
 fn by_share(pieces: &[Piece]) -> [u64; 4] {

@@ -1132,6 +1132,32 @@ fn an_export_of_open_code_is_told_by_its_answers() {
 }
 
 #[test]
+fn an_answer_that_was_aborted_is_no_answer() {
+    let tokens = |input: u64, read: u64, written: u64| json!({"input": input, "output": 75, "reasoning": 25, "total": input + read + written + 100, "cache": {"read": read, "write": written}});
+    let zeros = json!({"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    let message = |role: &str, at: u64, tokens: &Value, error: Option<&str>, part: Value| {
+        json!({"parts": [part], "info": {
+            "role": role, "providerID": "anthropic", "modelID": "claude-sonnet-5", "time": {"created": 1_784_254_000_000 + at * 10_000},
+            "tokens": tokens, "error": error.map(|name| json!({"name": name, "data": {"message": "no"}})),
+        }})
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let asked = |at: u64, said: &str| message("user", at, &Value::Null, None, text(said));
+    let thought = json!({"type": "reasoning", "text": "hm"});
+    let export = json!({"info": {"id": "ses_1"}, "messages": [
+        asked(0, "hi"), message("assistant", 1, &tokens(2, 0, 11_799), None, text("yes")),
+        asked(2, "more"), message("assistant", 3, &zeros, Some("MessageAbortedError"), thought.clone()),
+        asked(4, "again"), message("assistant", 5, &zeros, Some("APIError"), thought),
+        asked(6, "and now?"), message("assistant", 7, &tokens(3, 11_799, 100), None, text("now")),
+    ]});
+    let story = told_text(&export.to_string()).stories.remove(0);
+    let counted = &story.counted;
+    assert_eq!((story.requests, counted.answers, counted.output), (4, 2, 200));
+    assert!(counted.missed.is_none() && counted.expired.is_none(), "{counted:?}");
+    assert_eq!((story.refused, story.refusal.as_deref()), (1, Some("no")));
+}
+
+#[test]
 fn one_error_of_many_messages_is_told_once_and_where_it_began() {
     let said = |role: &str, text: &str| json!({"role": role, "content": text});
     let mut input = vec![said("user", "a")];

@@ -451,15 +451,10 @@ impl Transcript {
                     true => message.pointer("/info/tokens"),
                     false => step.last().and_then(|part| part.get("tokens")),
                 };
-                let usage = tokens.and_then(usage_of_open_code);
-                let answer = Answer {
-                    usage,
-                    tells_cache: usage.is_some(),
-                    is_answered: usage.is_some() || step.iter().any(is_said_by_open_code),
-                    ..Answer::default()
-                };
-                found.push(self.sent(answer, time));
-                self.open_code_step(step, sizer);
+                found.push(self.sent(answer_of_open_code(message, tokens, step), time));
+                if is_sent_back_by_open_code(message) {
+                    self.open_code_step(step, sizer);
+                }
             }
             if message.pointer("/info/summary") == Some(&Value::Bool(true)) {
                 let summary = self.values.last().cloned();
@@ -606,17 +601,52 @@ fn is_said_by_open_code(part: &Value) -> bool {
     text_of_open_code(part).is_some() || text_at(part, "/type") == Some("tool")
 }
 
-/// Returns the usage of an answer. `OpenCode` counts cached tokens separately from the input.
+/// Returns `true` if later requests contain an answer: an answer that failed is left out, and one
+/// that was aborted too, unless it contains text or a call (`packages/opencode/src/session`,
+/// `message-v2.ts`).
+fn is_sent_back_by_open_code(message: &Value) -> bool {
+    let Some(error) = text_at(message, "/info/error/name") else {
+        return true;
+    };
+    let kinds = elements_at(message, "parts").iter();
+    let is_of_use = { kinds }.any(|part| matches!(text_at(part, "/type"), Some("text" | "tool")));
+    error == ABORTED && is_of_use
+}
+
+/// The name of the error in an answer that the user aborted.
+const ABORTED: &str = "MessageAbortedError";
+
+/// Returns the answer of a step. An answer that was aborted has no usage.
+fn answer_of_open_code(message: &Value, tokens: Option<&Value>, step: &[Value]) -> Answer {
+    let usage = tokens.and_then(usage_of_open_code);
+    let error = text_at(message, "/info/error/name").filter(|error| *error != ABORTED);
+    let told = text_at(message, "/info/error/data/message").or(error);
+    Answer {
+        usage,
+        tells_cache: usage.is_some(),
+        is_answered: usage.is_some() || step.iter().any(is_said_by_open_code),
+        refusal: error.and(told).map(|told| told.chars().take(300).collect()),
+        ..Answer::default()
+    }
+}
+
+/// Returns the usage of an answer; `None` if all counts are zero. `OpenCode` counts cached tokens
+/// separately from the input, and reasoning separately from the output if the sum is `total`.
 fn usage_of_open_code(tokens: &Value) -> Option<Usage> {
     let read = count(tokens, &["/cache/read"]).unwrap_or_default();
     let written = count(tokens, &["/cache/write"]).unwrap_or_default();
-    Some(Usage {
-        input: count(tokens, &["/input"])? + read + written,
-        output: count(tokens, &["/output"])?,
+    let input = count(tokens, &["/input"])? + read + written;
+    let output = count(tokens, &["/output"])?;
+    let reasoning = count(tokens, &["/reasoning"]).unwrap_or_default();
+    let is_beside = count(tokens, &["/total"]) == Some(input + output + reasoning);
+    let usage = Usage {
+        input,
+        output: output + if is_beside { reasoning } else { 0 },
         cache_read: read,
         cache_write: written,
         reasoning: 0,
-    })
+    };
+    Some(usage).filter(|usage| usage.input > 0)
 }
 
 fn text_at<'v>(payload: &'v Value, at: &str) -> Option<&'v str> {
