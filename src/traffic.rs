@@ -14,6 +14,7 @@ mod story;
 mod sent;
 mod relation;
 mod change;
+mod growth;
 mod conversation;
 mod conversations;
 mod usage;

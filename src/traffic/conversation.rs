@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::change::{self, Changed};
+use super::growth::{self, Total, share_of};
 use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
@@ -121,6 +122,7 @@ impl Conversation {
             used: 0,
         };
         begun.count(&sent, Prediction::default());
+        begun.pace_on(&sent);
         begun.settle(sent, 0);
         begun
     }
@@ -189,6 +191,9 @@ impl Conversation {
         let predicted = self.predicted(&sent, kept);
         self.known = known;
         self.count(&sent, predicted);
+        if !matches!(relation, Relation::Same | Relation::Earlier) {
+            self.pace_on(&sent);
+        }
         if relation == Relation::Earlier {
             self.story.last = sent.place;
             return;
@@ -259,13 +264,6 @@ impl Conversation {
             .usage
             .map(|usage| usage.input)
             .filter(|input| *input > 0);
-        if self.totals.len() == PACE {
-            self.totals.remove(0);
-        }
-        self.totals.push(Total {
-            estimated: self.sized(estimated),
-            counted,
-        });
         if !self.story.has_bodies {
             self.places.push(sent.place.clone());
         }
@@ -275,10 +273,23 @@ impl Conversation {
             self.point(Point {
                 request: number,
                 tokens: by_share(&sent.pieces),
+                other: 0,
                 counted,
                 cached,
             });
         }
+    }
+
+    /// Adds a request to those from which the pace is computed. A request that repeats an earlier
+    /// one is not a step.
+    fn pace_on(&mut self, sent: &Sent) {
+        if self.totals.len() == PACE {
+            self.totals.remove(0);
+        }
+        self.totals.push(Total {
+            estimated: estimated(&sent.pieces),
+            counted: sent.answer.usage.map(|usage| usage.input),
+        });
     }
 
     fn point(&mut self, point: Point) {
@@ -385,12 +396,15 @@ impl Conversation {
     /// answer whose usage is known. If the log contains only messages, the rest of the request is
     /// as large as it was then.
     fn sized(&self, estimated: u64) -> u64 {
-        match self.counted {
-            Some((counted, then)) if self.story.has_bodies && then > 0 => {
-                share_of(counted, estimated, then)
-            }
-            Some((counted, then)) => (counted + estimated).saturating_sub(then),
-            None => estimated,
+        growth::sized(self.counted, self.story.has_bodies, estimated)
+    }
+
+    /// Returns the corrected estimate of a part of a request. If the log contains only messages, the
+    /// counts say nothing about them.
+    fn corrected(&self, tokens: u64) -> u64 {
+        match self.story.has_bodies {
+            true => self.calibration.corrected(tokens),
+            false => tokens,
         }
     }
 
@@ -557,7 +571,10 @@ impl Conversation {
 
     fn compacted(&mut self, sent: &Sent) {
         let (before, after) = (of_history(&self.pieces), of_history(&sent.pieces));
+        let [before, after] = [before, after].map(|tokens| self.corrected(tokens));
         let request = self.number();
+        self.story.growth.summary_at = Some(self.whole());
+        self.totals.clear();
         if self.story.compactions.len() < MOST_OTHERS {
             self.story.compactions.push(Compaction {
                 request,
@@ -724,33 +741,15 @@ impl Conversation {
             (poison.requests > 1 || poison.mended.is_none()) && !taken.contains(&(at - 1))
         });
         self.story.poison = by_cause(std::mem::take(&mut self.story.poison));
-        let growth = &mut self.story.growth;
-        growth.window = self.known.window;
-        growth.is_counted = self.totals.iter().all(|total| total.counted.is_some());
-        let is_counted = growth.is_counted;
-        let totals: Vec<u64> = self
-            .totals
-            .iter()
-            .map(|total| match total.counted {
-                Some(counted) if is_counted => counted,
-                _ => total.estimated,
-            })
-            .collect();
-        growth.per_request = pace(&totals);
-        if let (Some(window), Some(pace), Some(last)) =
-            (growth.window, growth.per_request, totals.last())
-        {
-            growth.requests_left = Some(window.saturating_sub(*last) / pace.max(1));
+        for at in 0..self.story.growth.steepest.len() {
+            let tokens = self.story.growth.steepest[at].tokens;
+            self.story.growth.steepest[at].tokens = self.corrected(tokens);
         }
+        let (has_bodies, window) = (self.story.has_bodies, self.known.window);
+        let factor = self.calibration.factor();
+        self.story.growth.end(&self.totals, window, has_bodies, factor);
         self.story
     }
-}
-
-/// The size of a request, in tokens.
-struct Total {
-    estimated: u64,
-    /// The provider's count, if the log contains it.
-    counted: Option<u64>,
 }
 
 /// Merges poisoned messages that have the same error.
@@ -815,19 +814,6 @@ struct Prediction {
 /// The number of most recent requests from which the pace is computed.
 const PACE: usize = 10;
 
-/// Returns the pace, which is the average number of tokens that a request adds; `None` if there are
-/// too few requests, or if they did not grow.
-fn pace(totals: &[u64]) -> Option<u64> {
-    let (first, last) = (totals.first()?, totals.last()?);
-    let steps = u64::try_from(totals.len())
-        .ok()?
-        .checked_sub(1)
-        .filter(|steps| *steps > 1)?;
-    last.checked_sub(*first)
-        .map(|grown| grown / steps)
-        .filter(|pace| *pace > 0)
-}
-
 /// Returns the fingerprint of the setting with this name.
 fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
     settings
@@ -862,12 +848,6 @@ fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
         .enumerate()
         .filter_map(|(at, piece)| Some((at, piece.mark?)))
         .collect()
-}
-
-/// Returns `whole` multiplied by the ratio of `part` to `all`.
-fn share_of(whole: u64, part: u64, all: u64) -> u64 {
-    let share = u128::from(whole) * u128::from(part) / u128::from(all.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 const HOUR: u64 = 3600;

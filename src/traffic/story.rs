@@ -393,12 +393,17 @@ pub struct Growth {
     pub steepest: Vec<Step>,
     /// The context window of the last model, in tokens.
     pub window: Option<u64>,
-    /// The average number of tokens that each of the last requests added, if they grew.
+    /// The number of tokens that each of the last requests added, if they grew: the median of the
+    /// last steps, and only of those since the last summary.
     pub per_request: Option<u64>,
-    /// `true` if that average is computed from the provider's own counts rather than from
-    /// estimates.
+    /// The number of steps from which that is computed.
+    pub steps: usize,
+    /// `true` if the provider counted both the first and the last request.
     pub is_counted: bool,
-    /// The number of requests until the context window is full, at that pace.
+    /// The size of the last request before the last summary.
+    pub summary_at: Option<u64>,
+    /// The number of requests, at that pace, until the context window is full or, after a summary,
+    /// until that size is reached again.
     pub requests_left: Option<u64>,
 }
 
@@ -408,8 +413,12 @@ pub struct Growth {
 pub struct Point {
     /// The number of the request.
     pub request: usize,
-    /// The number of tokens in each part, in the order of [`Share::ALL`].
+    /// The number of tokens in each part, in the order of [`Share::ALL`], corrected by the
+    /// provider's counts.
     pub tokens: [u64; 4],
+    /// The number of tokens that the provider counted beyond those, for example for a system prompt
+    /// that the log does not contain.
+    pub other: u64,
     /// The number of input tokens that the provider reported, if it did.
     pub counted: Option<u64>,
     /// The number of tokens read from a cache, as reported or else as predicted.
@@ -419,7 +428,7 @@ pub struct Point {
 impl Point {
     /// Returns the total number of tokens.
     pub fn total(&self) -> u64 {
-        self.tokens.iter().sum()
+        self.tokens.iter().sum::<u64>() + self.other
     }
 }
 

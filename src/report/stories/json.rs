@@ -37,7 +37,7 @@ fn story(story: &Story) -> Value {
             .zip(point.tokens)
             .map(|(share, tokens)| (share.name().to_owned(), tokens.into()))
             .collect();
-        json!({"request": point.request, "tokens": tokens, "counted": point.counted, "cached": point.cached})
+        json!({"request": point.request, "tokens": tokens, "other": point.other, "counted": point.counted, "cached": point.cached})
     });
     let steepest = growth.steepest.iter().map(|step| {
         json!({"request": step.request, "at": step.at, "part": step.share.name(), "label": &*step.label, "tokens": step.tokens})
@@ -66,7 +66,7 @@ fn story(story: &Story) -> Value {
         },
         "growth": {
             "points": points.collect::<Vec<_>>(), "steepest": steepest.collect::<Vec<_>>(), "window": growth.window,
-            "per_request": growth.per_request, "requests_left": growth.requests_left,
+            "per_request": growth.per_request, "steps": growth.steps, "summary_at": growth.summary_at, "requests_left": growth.requests_left,
         },
         "unmarked": story.unmarked, "has_bodies": story.has_bodies,
         "sentences": of_story(story).into_iter().map(|it| it.text).collect::<Vec<_>>(),

@@ -523,36 +523,24 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
     let parts: Vec<String> = parts
         .map(|(share, tokens)| format!("{} {}", share.name(), thousands(tokens)))
         .collect();
-    let missing = if has_bodies {
-        ""
+    let rest = match (last.other, has_bodies) {
+        (0, true) => None,
+        (0, false) => Some("; the file contains only the messages".to_owned()),
+        (other, _) => Some(format!(", not in the file {}", thousands(other))),
+    };
+    let counted = if growth.is_counted {
+        ", as counted by the provider"
     } else {
-        "; the file contains only the messages"
+        ""
     };
     let mut text = format!(
-        "size: {} → {} tokens ({}{missing})",
+        "size{counted}: {} → {} tokens ({}{})",
         thousands(first.total()),
         thousands(last.total()),
-        parts.join(", ")
+        parts.join(", "),
+        rest.unwrap_or_default()
     );
-    if let Some(pace) = growth.per_request {
-        // The counts include the prompt and tools, which a log without bodies does not contain.
-        let whose = match growth.is_counted && !has_bodies {
-            true => "by the provider's counts, ",
-            false => "",
-        };
-        text.push_str(&format!(
-            "; {whose}growing by {} tokens per request",
-            thousands(pace)
-        ));
-    }
-    if let (Some(window), Some(left)) = (growth.window, growth.requests_left) {
-        text.push_str(&format!(
-            "; at this rate, the context window of {} tokens is full after {} more {}",
-            thousands(window),
-            thousands(left),
-            if left == 1 { "request" } else { "requests" }
-        ));
-    }
+    text.push_str(&forecast(growth).unwrap_or_default());
     if parts.is_empty() {
         return Vec::new();
     }
@@ -562,6 +550,33 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
         told.push(note(format!("largest messages: {}", steps.join("; "))));
     }
     told
+}
+
+/// Returns the pace, and what it leads to.
+fn forecast(growth: &Growth) -> Option<String> {
+    let mut text = format!(
+        "; growing by {} tokens per request (the median of the last {} steps)",
+        thousands(growth.per_request?),
+        growth.steps
+    );
+    if let Some(left) = growth.requests_left {
+        let more = match left {
+            1 => "1 more request".to_owned(),
+            left => format!("{} more requests", thousands(left)),
+        };
+        let end = match (growth.summary_at, growth.window) {
+            (Some(size), _) => format!(
+                "the size at which the last summary replaced the history, {} tokens, is reached",
+                thousands(size)
+            ),
+            (None, window) => format!(
+                "the context window of {} tokens is full",
+                thousands(window.unwrap_or_default())
+            ),
+        };
+        text.push_str(&format!("; at this rate, {end} after {more}"));
+    }
+    Some(text)
 }
 
 fn step(step: &crate::traffic::Step) -> String {
