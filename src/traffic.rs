@@ -15,6 +15,7 @@ mod sent;
 mod relation;
 mod change;
 mod growth;
+mod misses;
 mod conversation;
 mod conversations;
 mod usage;
@@ -46,6 +47,7 @@ use crate::provider::{Server, WireFormat};
 use crate::world::MAX_FILE_BYTES;
 use conversations::{Conversations, Limits};
 use forms::Logged;
+use misses::RETENTION;
 use forms::transcript::{self, Ended, Transcript};
 use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
@@ -506,6 +508,7 @@ impl Work<'_> {
             server,
             model: Arc::from(model),
             pieces,
+            retention: read::text(&body, RETENTION).map(str::to_owned),
             settings: settings(&body, wire, server),
             body: Some(body),
             answer,

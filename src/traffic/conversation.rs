@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::change::{self, Changed};
 use super::growth::{self, Total, share_of};
+use super::misses::{Life, Misses};
 use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
-    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Poison, Step,
+    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Step,
     Story, ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 use super::{Known, Point};
@@ -56,6 +57,9 @@ pub(super) struct Conversation {
     answer: Answer,
     /// The input of the last answer whose usage is in the log: as counted, and as estimated.
     counted: Option<(u64, u64)>,
+    misses: Misses,
+    /// The `prompt_cache_retention` of the last request.
+    retention: Option<String>,
     time: Option<i64>,
     known: Known,
     calibration: Calibration,
@@ -110,6 +114,8 @@ impl Conversation {
             settings: Vec::new(),
             answer: Answer::default(),
             counted: None,
+            misses: Misses::default(),
+            retention: None,
             time: None,
             known,
             calibration: Calibration::default(),
@@ -233,6 +239,7 @@ impl Conversation {
         self.model = sent.model;
         self.server = sent.server;
         self.settings = sent.settings;
+        self.retention = sent.retention;
         self.time = sent.time.or(self.time);
         if let Some(usage) = sent.answer.usage {
             self.counted = Some((usage.input, estimated(&sent.pieces)));
@@ -307,9 +314,7 @@ impl Conversation {
         let Some(usage) = sent.answer.usage else {
             return;
         };
-        let number = self.story.requests;
         self.calibration.learn(estimated, usage.input);
-        let is_cached = self.story.counted.read + self.story.counted.written > 0;
         let counted = &mut self.story.counted;
         counted.answers += 1;
         counted.input += usage.input;
@@ -321,39 +326,31 @@ impl Conversation {
         }
         counted.told += 1;
         counted.told_input += usage.input;
-        if predicted.tokens < LEAST_PREDICTED
-            || usage.cache_read >= predicted.tokens / 2
-            || !is_cached
-        {
+        let at_breakpoints = self.wire.has_cache_breakpoints();
+        if usage.cache_read + usage.cache_write > 0 {
+            self.misses.begin(counted, at_breakpoints);
+        }
+        if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 {
             return;
         }
         let tokens = predicted.tokens - usage.cache_read;
         let dollars = self
             .known
             .price_of_loss(self.wire, tokens, predicted.is_hour);
-        let loss = Loss {
-            tokens,
-            requests: 1,
-            dollars,
-        };
-        if let Some(pause) = predicted.expired_after {
-            let expired = counted.expired.get_or_insert_with(|| Expired {
-                request: number,
-                pause,
-                loss: Loss::default(),
-            });
-            expired.pause = expired.pause.max(pause);
-            expired.loss = expired.loss.plus(loss);
-            return;
-        }
-        let missed = counted.missed.get_or_insert_with(|| Missed {
-            request: number,
+        let missed = Missed {
+            request: self.story.requests,
             place: sent.place.clone(),
             predicted: predicted.tokens,
             counted: usage.cache_read,
-            loss: Loss::default(),
-        });
-        missed.loss = missed.loss.plus(loss);
+            pause: predicted.pause,
+            requests: vec![self.story.requests],
+            loss: Loss {
+                tokens,
+                requests: 1,
+                dollars,
+            },
+        };
+        self.misses.add(counted, missed, predicted.is_expired);
     }
 
     /// Predicts how many tokens the provider reads from its cache if the first `kept` pieces are
@@ -376,14 +373,12 @@ impl Conversation {
             Some((counted, _)) if kept == self.pieces.len() => counted,
             _ => share_of(self.whole(), before, all),
         };
-        let is_hour = self.is_hour();
-        let pause = self
-            .pause(sent)
-            .filter(|pause| *pause > lifetime(self.wire, self.server, is_hour));
+        let pause = self.pause(sent);
         Prediction {
             tokens,
-            expired_after: pause,
-            is_hour,
+            pause,
+            is_expired: pause.is_some_and(|pause| pause > self.life().shortest),
+            is_hour: self.is_hour(),
         }
     }
 
@@ -419,7 +414,14 @@ impl Conversation {
     }
 
     fn is_hour(&self) -> bool {
-        marks(&self.pieces).iter().any(|(_, mark)| mark.is_hour)
+        let is_asked = marks(&self.pieces).iter().any(|(_, mark)| mark.is_hour);
+        is_asked || self.answer.hour_written > 0
+    }
+
+    /// Returns the life of the cache entries that the last request left.
+    fn life(&self) -> Life {
+        let retention = self.retention.as_deref();
+        Life::of(self.wire, self.server, &self.model, retention, self.is_hour())
     }
 
     /// Returns the time since the last request in seconds; `None` if a time is missing.
@@ -444,7 +446,7 @@ impl Conversation {
         let tokens = share_of(self.whole(), old.min(new), all);
         let is_expired = self
             .pause(sent)
-            .is_some_and(|pause| pause > lifetime(self.wire, self.server, self.is_hour()));
+            .is_some_and(|pause| pause > self.life().longest);
         let unpriced = if self.asks_for_breakpoints()
             && !self.pieces.iter().any(|piece| piece.mark.is_some())
         {
@@ -562,6 +564,7 @@ impl Conversation {
 
     /// Records a change of the model, because each model has its own cache.
     fn moved(&mut self, sent: &Sent, to: &Arc<str>) {
+        self.misses.end(&mut self.story.counted);
         let change = Change::Model {
             from: Arc::clone(&self.model),
             to: Arc::clone(to),
@@ -741,6 +744,7 @@ impl Conversation {
             (poison.requests > 1 || poison.mended.is_none()) && !taken.contains(&(at - 1))
         });
         self.story.poison = by_cause(std::mem::take(&mut self.story.poison));
+        self.misses.end(&mut self.story.counted);
         for at in 0..self.story.growth.steepest.len() {
             let tokens = self.story.growth.steepest[at].tokens;
             self.story.growth.steepest[at].tokens = self.corrected(tokens);
@@ -806,8 +810,10 @@ pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
 struct Prediction {
     /// The number of tokens that are read from the cache.
     tokens: u64,
-    /// The pause in seconds, if it was longer than the lifetime of the cache.
-    expired_after: Option<u64>,
+    /// The pause before the request, in seconds.
+    pause: Option<u64>,
+    /// `true` if that is longer than the life of the cache.
+    is_expired: bool,
     is_hour: bool,
 }
 
@@ -848,21 +854,6 @@ fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
         .enumerate()
         .filter_map(|(at, piece)| Some((at, piece.mark?)))
         .collect()
-}
-
-const HOUR: u64 = 3600;
-
-/// Returns the maximum lifetime of cache entries on a server in seconds, or a day if none is
-/// published. Source: the pages listed for `SHORTEST_CACHED`.
-fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
-    if wire.has_cache_breakpoints() {
-        return if is_hour { HOUR } else { HOUR / 12 };
-    }
-    if server == Server::OpenAi {
-        HOUR
-    } else {
-        24 * HOUR
-    }
 }
 
 fn steepest(steps: &mut Vec<Step>, piece: &Piece, request: usize) {

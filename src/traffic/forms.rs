@@ -317,6 +317,7 @@ fn merged(one: Answer, other: Answer) -> Answer {
     Answer {
         usage: with_usage.usage,
         tells_cache: with_usage.tells_cache,
+        hour_written: with_usage.hour_written,
         is_signed: one.is_signed || other.is_signed,
         is_answered: one.is_answered || other.is_answered,
         refusal: one.refusal.or(other.refusal),

@@ -18,6 +18,8 @@ pub(super) struct Sent {
     /// The body, from which the text of new pieces is taken. A request from a transcript has no
     /// body.
     pub(super) body: Option<Value>,
+    /// The `prompt_cache_retention` of the body.
+    pub(super) retention: Option<String>,
     /// The settings that affect the cache, with their fingerprints.
     pub(super) settings: Vec<(&'static str, u64)>,
     pub(super) answer: Answer,
@@ -95,6 +97,8 @@ pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
     /// `true` if the usage says how many tokens came from the cache.
     pub(super) tells_cache: bool,
+    /// The input tokens written to the cache for an hour.
+    pub(super) hour_written: u64,
     /// `true` if the answer contains signed thinking.
     pub(super) is_signed: bool,
     /// `true` if the log shows that the provider answered, even if not what.

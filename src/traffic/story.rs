@@ -353,9 +353,13 @@ pub struct Counted {
     pub missed: Option<Missed>,
     /// Requests after a pause in which the cache expired, if there are any.
     pub expired: Option<Expired>,
+    /// The number of requests that should have read tokens from the cache, to a model of which no
+    /// answer reported any.
+    pub uncached: usize,
 }
 
-/// Cache hits that were predicted, but that the provider did not report.
+/// Cache hits that were predicted, but that the provider did not report: fewer than half of the
+/// predicted tokens came from the cache.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Missed {
@@ -367,6 +371,10 @@ pub struct Missed {
     pub predicted: u64,
     /// The number of cached tokens that the provider reported for that request.
     pub counted: u64,
+    /// The time between that request and the previous one in seconds, if the log contains it.
+    pub pause: Option<u64>,
+    /// The numbers of the requests, up to 200.
+    pub requests: Vec<usize>,
     /// The total loss: the tokens that were processed again, the requests, and the cost.
     pub loss: Loss,
 }
@@ -379,6 +387,8 @@ pub struct Expired {
     pub request: usize,
     /// The longest pause in seconds.
     pub pause: u64,
+    /// The numbers of the requests, up to 200.
+    pub requests: Vec<usize>,
     /// The total loss: the tokens, the requests, and the cost.
     pub loss: Loss,
 }

@@ -675,6 +675,50 @@ fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
     );
 }
 
+/// Returns a request to OpenAI at a minute of an hour, with the number of cached tokens.
+fn cached(turn: usize, minute: u64, read: u64, retention: Option<&str>) -> Value {
+    let mut body = gpt(&long("a"), &talk("a", turn));
+    if let Some(retention) = retention {
+        body["prompt_cache_retention"] = json!(retention);
+    }
+    let input = 5_000 + 100 * turn as u64;
+    json!({
+        "url": "https://api.openai.com/v1/chat/completions", "timestamp": format!("2026-03-25T10:{minute:02}:00Z"), "body": body,
+        "response": {"usage": {"prompt_tokens": input, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": read}}},
+    })
+}
+
+#[test]
+fn a_miss_after_the_life_of_the_cache_is_an_expiry() {
+    let paused = |retention: Option<&str>| {
+        one(&[
+            cached(0, 0, 0, retention),
+            cached(1, 1, 4_992, retention),
+            cached(2, 9, 0, retention),
+        ])
+        .counted
+    };
+    let expired = paused(None).expired.expect("an expiry");
+    assert_eq!((expired.requests, expired.pause), (vec![3], 480));
+    assert!(paused(None).missed.is_none());
+    let missed = paused(Some("24h")).missed.expect("a miss");
+    assert_eq!((missed.requests, missed.pause), (vec![3], Some(480)));
+}
+
+#[test]
+fn the_first_requests_can_miss_the_cache_too() {
+    let told = |reads: [u64; 4]| {
+        let lines: Vec<Value> = (0..4).map(|turn| cached(turn, turn as u64, reads[turn], None)).collect();
+        one(&lines).counted
+    };
+    let late = told([0, 0, 0, 4_992]);
+    let missed = late.missed.expect("a miss");
+    assert_eq!((missed.request, missed.requests, late.uncached), (2, vec![2, 3], 0));
+    // Such a server may not report cached tokens.
+    let never = told([0, 0, 0, 0]);
+    assert!(never.missed.is_none() && never.uncached == 3, "{never:?}");
+}
+
 fn counted_at(all: &[Value], turn: usize, read: u64, time: &str) -> Value {
     counted(&all[turn], read, 5_000 + 100 * turn as u64, time)
 }

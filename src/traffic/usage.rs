@@ -29,6 +29,7 @@ fn read(value: &Value, depth: usize, found: &mut Answer) {
                 {
                     found.usage = Some(later(found.usage, counts));
                     found.tells_cache |= tells_cache(value);
+                    found.hour_written = found.hour_written.max(hour_written(value));
                 }
             }
             if members.contains_key("prompt_eval_count") {
@@ -118,6 +119,7 @@ pub(super) fn counted(value: Option<&Value>) -> Answer {
     Answer {
         usage,
         tells_cache: usage.is_some() && value.is_some_and(tells_cache),
+        hour_written: value.map_or(0, hour_written),
         ..Answer::default()
     }
 }
@@ -135,6 +137,11 @@ const CACHE_WITHIN: [&str; 7] = [
     "/prompt_cache_hit_tokens",
     "/cached",
 ];
+
+/// Returns the tokens that Anthropic wrote to the cache for an hour.
+fn hour_written(value: &Value) -> u64 {
+    count(value, &["/cache_creation/ephemeral_1h_input_tokens"]).unwrap_or_default()
+}
 
 /// Returns `true` if token counts say how many tokens came from the cache. Gemini leaves out a zero.
 fn tells_cache(value: &Value) -> bool {

@@ -60,9 +60,12 @@ fn story(story: &Story) -> Value {
             "output": counted.output,
             "missed": counted.missed.as_ref().map(|it| json!({
                 "request": it.request, "place": place(&it.place), "predicted": it.predicted, "counted": it.counted,
-                "loss": loss(it.loss),
+                "pause": it.pause, "requests": it.requests, "loss": loss(it.loss),
             })),
-            "expired": counted.expired.as_ref().map(|it| json!({"request": it.request, "pause": it.pause, "loss": loss(it.loss)})),
+            "expired": counted.expired.as_ref().map(|it| json!({
+                "request": it.request, "pause": it.pause, "requests": it.requests, "loss": loss(it.loss),
+            })),
+            "uncached": counted.uncached,
         },
         "growth": {
             "points": points.collect::<Vec<_>>(), "steepest": steepest.collect::<Vec<_>>(), "window": growth.window,

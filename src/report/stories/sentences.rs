@@ -3,7 +3,7 @@
 use crate::diag::count;
 use crate::report::thousands;
 use crate::traffic::{
-    Break, Change, Compaction, Counted, Growth, Loss, Origin, Place, Poison, Share, Stories, Story,
+    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Share, Stories, Story,
     ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
@@ -480,36 +480,65 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
             tokens_of(counted.output, "output")
         )));
     }
-    if let Some(missed) = &counted.missed {
-        let all = match missed.loss.requests {
-            1 => String::new(),
-            requests => format!("; {} in {requests} requests", of_loss(missed.loss)),
-        };
-        let text = format!(
-            "the cache was missed at request {}: according to the requests, {} tokens should have come from it, but {} did{all}",
-            missed.request,
-            thousands(missed.predicted),
-            thousands(missed.counted)
-        );
-        let help = "something outside the log may have changed (headers, tools, the system prompt), or the server dropped the cache early";
-        told.push(Sentence {
-            is_finding: true,
-            text,
-            help: Some(help.to_owned()),
-            place: Some(missed.place.clone()),
-            ..Sentence::default()
-        });
+    told.extend(counted.missed.as_ref().map(missed));
+    if counted.uncached > 0 {
+        told.push(note(format!(
+            "nothing came from the cache in {} that begin with what was sent before: the server does not cache, or does not report it",
+            count(counted.uncached, "request")
+        )));
     }
     if let Some(expired) = &counted.expired {
         told.push(note(format!(
-            "the cache expired in a pause before {} (the first is request {}, the longest pause {} minutes): {}",
-            count(expired.loss.requests, "request"),
-            expired.request,
-            expired.pause / 60,
+            "the cache expired in a pause before {} (the longest pause {}): {}",
+            listed(&expired.requests, expired.loss.requests),
+            minutes(expired.pause),
             of_loss(expired.loss)
         )));
     }
     told
+}
+
+fn missed(missed: &Missed) -> Sentence {
+    let pause = missed.pause.filter(|pause| *pause >= 60);
+    let pause = pause.map(|pause| format!(" after a pause of {}", minutes(pause)));
+    let all = match missed.loss.requests {
+        1 => format!("{} read again", of_loss(missed.loss)),
+        requests => format!(
+            "{} read again in {}",
+            of_loss(missed.loss),
+            listed(&missed.requests, requests)
+        ),
+    };
+    let text = format!(
+        "the cache was missed at request {}{}: according to the requests, {} tokens should have come from it, but {} did; {all}",
+        missed.request,
+        pause.unwrap_or_default(),
+        thousands(missed.predicted),
+        thousands(missed.counted)
+    );
+    let help = "something outside the log may have changed (headers, tools, the system prompt), or the server dropped the cache early";
+    Sentence {
+        is_finding: true,
+        text,
+        help: Some(help.to_owned()),
+        place: Some(missed.place.clone()),
+        ..Sentence::default()
+    }
+}
+
+/// Returns a number of requests, and which they are.
+fn listed(requests: &[usize], all: usize) -> String {
+    const MOST: usize = 5;
+    let shown: Vec<String> = requests.iter().take(MOST).map(ToString::to_string).collect();
+    let more = if all > MOST { ", …" } else { "" };
+    format!("{} ({}{more})", count(all, "request"), shown.join(", "))
+}
+
+fn minutes(seconds: u64) -> String {
+    match (seconds + 30) / 60 {
+        0 | 1 => "1 minute".to_owned(),
+        minutes => format!("{} minutes", thousands(minutes)),
+    }
 }
 
 fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {

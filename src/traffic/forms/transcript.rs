@@ -195,6 +195,7 @@ impl Transcript {
             model: Arc::clone(&self.model),
             pieces: self.prompt.iter().chain(&self.history).cloned().collect(),
             body: None,
+            retention: None,
             settings: Vec::new(),
             answer,
             time,
