@@ -8,7 +8,7 @@ use super::Known;
 use super::change::is_same_agent;
 use super::conversation::{Conversation, chain};
 use super::piece::Piece;
-use super::relation::{common, relation, says_summary};
+use super::relation::{Relation, common, relation, says_summary};
 use super::sent::{Flaw, Sent, fixed};
 use super::story::{Origin, Story};
 use crate::provider::WireFormat;
@@ -61,6 +61,17 @@ impl Before {
     }
 }
 
+/// The maximum number of requests that are held back for one conversation.
+const MOST_HELD: usize = 64;
+
+/// A request that is held back.
+struct Held {
+    sent: Sent,
+    known: Known,
+    /// The index of the conversation that it may begin.
+    id: usize,
+}
+
 /// All conversations, open and ended.
 pub(super) struct Conversations {
     limits: Limits,
@@ -73,6 +84,8 @@ pub(super) struct Conversations {
     threads: HashMap<u64, usize>,
     /// The index kept for the first conversation of each transcript that has no request yet.
     reserved: HashMap<u64, usize>,
+    /// Requests that contain only a beginning of a conversation, by its index.
+    held: Fast<usize, Vec<Held>>,
     done: Vec<(usize, Story)>,
     begun: usize,
     clock: u64,
@@ -90,6 +103,7 @@ impl Conversations {
             by_message: Fast::default(),
             threads: HashMap::new(),
             reserved: HashMap::new(),
+            held: Fast::default(),
             done: Vec::new(),
             begun: 0,
             clock: 0,
@@ -123,13 +137,16 @@ impl Conversations {
             })
         });
         let id = match way {
+            Some((id, Some(Relation::Earlier), _)) if thread.is_none() => {
+                self.hold(id, sent, known);
+                id
+            }
+            Some((id, relation, _)) if self.is_new_run(id, relation, &sent) => {
+                self.begin_run(id, sent, known)
+            }
             Some((id, Some(relation), _)) => {
-                let mut open = self.open.remove(&id).expect("it was found");
-                let before = Before::of(&open);
-                open.go_on(sent, relation, known);
-                self.texts = (self.texts + open.kept_bytes()).saturating_sub(before.bytes);
-                self.register(id, &open, &before);
-                self.open.insert(id, open);
+                self.release(id);
+                self.go_on(id, sent, relation, known);
                 id
             }
             Some((from, None, shared)) if has_answer(&sent.history()[..shared]) => self.begin(
@@ -214,10 +231,106 @@ impl Conversations {
         let reserved = sent.thread.and_then(|thread| self.reserved.remove(&thread));
         let id = reserved.unwrap_or(self.begun);
         self.begun = self.begun.max(id + 1);
+        self.begin_at(id, sent, origin, known);
+        id
+    }
+
+    fn begin_at(&mut self, id: usize, sent: Sent, origin: Origin, known: Known) {
         let begun = Conversation::begin(sent, origin, known);
         self.texts += begun.kept_bytes();
         self.register(id, &begun, &Before::default());
         self.open.insert(id, begun);
+    }
+
+    fn go_on(&mut self, id: usize, sent: Sent, relation: Relation, known: Known) {
+        let Some(mut open) = self.open.remove(&id) else {
+            return;
+        };
+        let before = Before::of(&open);
+        open.go_on(sent, relation, known);
+        self.texts = (self.texts + open.kept_bytes()).saturating_sub(before.bytes);
+        self.register(id, &open, &before);
+        self.open.insert(id, open);
+    }
+
+    /// Holds back a request that contains only a beginning of the conversation: the next one shows
+    /// whether it is out of order, or begins a new run.
+    fn hold(&mut self, id: usize, mut sent: Sent, known: Known) {
+        let held = self.held.get(&id).map_or(0, Vec::len);
+        if held >= MOST_HELD {
+            self.release(id);
+        }
+        let open = &self.open[&id];
+        for (piece, old) in sent.pieces.iter_mut().zip(&open.pieces) {
+            piece.text.clone_from(&old.text);
+        }
+        sent.body = None;
+        let held = Held {
+            sent,
+            known,
+            id: self.begun,
+        };
+        self.begun += 1;
+        self.held.entry(id).or_default().push(held);
+    }
+
+    /// Adds the requests that were held back to the conversation, as out of order.
+    fn release(&mut self, id: usize) {
+        for held in self.held.remove(&id).unwrap_or_default() {
+            self.go_on(id, held.sent, Relation::Earlier, held.known);
+        }
+    }
+
+    /// Returns `true` if a request continues one that was held back, and not the conversation
+    /// itself: the two differ from the next turn on.
+    fn is_new_run(&self, id: usize, relation: Option<Relation>, sent: &Sent) -> bool {
+        let Some(held) = self.held.get(&id).and_then(|held| held.last()) else {
+            return false;
+        };
+        let shared = common(&self.open[&id].pieces, &sent.pieces);
+        let length = held.sent.pieces.len();
+        match relation {
+            None => continues(&held.sent, sent),
+            Some(Relation::Changed) => {
+                continues(&held.sent, sent)
+                    && sent.pieces[length..shared.max(length)]
+                        .iter()
+                        .all(super::piece::is_answer)
+            }
+            Some(
+                Relation::Same | Relation::Grown | Relation::Earlier | Relation::Compacted,
+            ) => false,
+        }
+    }
+
+    /// Begins a conversation with the requests that were held back, as far as each continues the
+    /// previous one, followed by a request that continues the last of them.
+    fn begin_run(&mut self, from: usize, sent: Sent, known: Known) -> usize {
+        let mut run = self.held.remove(&from).unwrap_or_default();
+        let mut first = run.len() - 1;
+        while first > 0 && continues(&run[first - 1].sent, &run[first].sent) {
+            first -= 1;
+        }
+        let begun = run.split_off(first);
+        for held in run {
+            self.go_on(from, held.sent, Relation::Earlier, held.known);
+        }
+        let shared = shared_messages(&self.open[&from], &sent);
+        let origin = match has_answer(&sent.history()[..shared]) {
+            true => Origin::Fork {
+                story: from,
+                shared,
+            },
+            false => Origin::Began,
+        };
+        let id = begun[0].id;
+        for (at, held) in begun.into_iter().enumerate() {
+            match at {
+                0 => self.begin_at(id, held.sent, origin.clone(), held.known),
+                _ => self.go_on(id, held.sent, Relation::Grown, held.known),
+            }
+        }
+        self.go_on(id, sent, Relation::Grown, known);
         id
     }
 
@@ -357,6 +470,7 @@ impl Conversations {
     }
 
     fn close(&mut self, id: usize) {
+        self.release(id);
         let Some(open) = self.open.remove(&id) else {
             return;
         };
@@ -385,6 +499,12 @@ fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let is_grown =
         shared < sent.history().len() && shared == open.pieces.len() - fixed(&open.pieces);
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
+}
+
+/// Returns `true` if a request contains another one, and more after it.
+fn continues(earlier: &Sent, later: &Sent) -> bool {
+    let shared = common(&earlier.pieces, &later.pieces);
+    shared == earlier.pieces.len() && shared < later.pieces.len()
 }
 
 /// Returns the total number of tokens in some pieces.

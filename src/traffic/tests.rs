@@ -427,6 +427,37 @@ fn a_fork_is_two_conversations() {
 }
 
 #[test]
+fn a_run_that_begins_like_an_earlier_one_is_a_conversation_from_its_first_request() {
+    let run = |name: &str, turn: usize| {
+        let later = talk(name, turn + 1).split_off(2);
+        let messages = match turn {
+            0 => talk("same", 0),
+            _ => [&[user("same 0")][..], &[assistant(name)], &later[..2 * turn - 1]].concat(),
+        };
+        claude(&long("same"), &messages)
+    };
+    let requests = |lines: &[Value]| -> Vec<(usize, usize)> {
+        let stories = told(lines).stories;
+        assert!(stories.iter().all(|story| !story.has_findings()), "{stories:?}");
+        stories.iter().map(|story| (story.requests, story.earlier)).collect()
+    };
+    let first = [run("a", 0), run("a", 1), run("a", 2)];
+    let second = [run("b", 0), run("b", 1), run("b", 2)];
+    assert_eq!(requests(&[&first[..], &second[..]].concat()), [(3, 0), (3, 0)]);
+    // The same run again, and then another way.
+    let mut third = first.to_vec();
+    third.truncate(2);
+    let mut other = run("a", 1);
+    let more = [assistant("other"), user("something quite different, namely the weather of tomorrow in Rome")];
+    other["messages"].as_array_mut().expect("messages").extend(more);
+    third.push(other);
+    assert_eq!(requests(&[&first[..], &third[..]].concat()), [(3, 0), (3, 0)]);
+    // A request that is only late stays where it was.
+    let late = [first[0].clone(), first[2].clone(), first[1].clone(), run("a", 3)];
+    assert_eq!(requests(&late), [(4, 1)]);
+}
+
+#[test]
 fn a_summary_for_the_history_is_legitimate() {
     let system = long("a");
     let summary = user(
