@@ -944,6 +944,22 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
 }
 
 #[test]
+fn conversations_that_are_not_shown_are_counted() {
+    let body = |at: usize| {
+        let question = format!("Question {at}: what is in file {at} of this project, and why?");
+        json!({"model": "gpt-5", "messages": [{"role": "user", "content": question}]}).to_string()
+    };
+    let lines: String = (0..25).map(|at| body(at) + "\n").collect();
+    let folder = folder(&[("log.jsonl", &lines)]);
+    for format in [&[][..], &["--format", "html"], &["--format", "markdown"]] {
+        let out = reqc(folder.path(), &[&["--session", "log.jsonl"], format].concat(), "").out;
+        let told = "5 more conversations, without problems, are not shown";
+        assert!(out.contains(told), "{format:?}: {out}");
+        assert!(out.contains("conversation 20: ") && !out.contains("conversation 21: "));
+    }
+}
+
+#[test]
 fn a_session_without_the_option_is_told_of_it() {
     let line = |uuid: &str, message: &str| {
         format!(

@@ -10,6 +10,7 @@ pub use json::stories_json;
 use sentences::{Sentence, heading, of_story, summary};
 
 use super::escape::{code, html};
+use crate::diag::count;
 use crate::text::{Text, text};
 use crate::traffic::{Place, Stories, Story};
 
@@ -25,6 +26,9 @@ pub fn stories_text(stories: &Stories) -> Text {
             shown.push(&lines(&sentence));
         }
         shown.push(&text!("\n"));
+    }
+    if let Some(more) = untold(stories, usize::MAX) {
+        shown.push(&text!("{}\n\n", more));
     }
     for line in summary(stories) {
         shown.push(&text!("{}\n", line));
@@ -43,6 +47,28 @@ fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
             quiet += usize::from(!story.has_findings());
             story.has_findings() || quiet <= MOST_QUIET
         })
+}
+
+/// Returns a sentence about the stories that are not shown if at most `most` are; `None` if there
+/// are none.
+fn untold(stories: &Stories, most: usize) -> Option<String> {
+    let hidden = stories.stories.len() - told(stories).take(most).count();
+    let all = hidden + stories.untold;
+    if all == 0 {
+        return None;
+    }
+    let kind = match told(stories).nth(most) {
+        None => ", without problems,",
+        Some(_) => "",
+    };
+    let verb = if all == 1 { "is" } else { "are" };
+    let listed = match hidden {
+        0 => String::new(),
+        _ if hidden == all => "; `--format json` lists all".to_owned(),
+        _ => format!("; `--format json` lists {hidden} of them"),
+    };
+    let more = count(all, "more conversation");
+    Some(format!("{more}{kind} {verb} not shown{listed}"))
 }
 
 fn lines(sentence: &Sentence) -> Text {
@@ -89,6 +115,9 @@ pub fn stories_markdown(stories: &Stories) -> Text {
             shown.push('\n');
         }
         shown.push('\n');
+    }
+    if let Some(more) = untold(stories, usize::MAX) {
+        shown.push_str(&format!("{}\n", html(&more)));
     }
     Text::lines(&shown)
 }

@@ -2,7 +2,7 @@
 //! its story.
 
 use super::sentences::{Sentence, heading, of_story, summary};
-use super::{spelled, told};
+use super::{spelled, told, untold};
 use crate::report::escape::{code, html};
 use crate::report::thousands;
 use crate::text::Text;
@@ -28,11 +28,13 @@ pub fn stories_html(stories: &Stories) -> Text {
         .take(MOST)
         .map(|(at, story)| section(at, story))
         .collect();
+    let more = untold(stories, MOST).map(|more| format!("<p>{}</p>\n", prose(&more)));
+    let more = more.unwrap_or_default();
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>reqc: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n{lines}{legend}{sections}</main>\n</body>\n</html>\n",
+         <body>\n<main>\n{lines}{legend}{sections}{more}</main>\n</body>\n</html>\n",
         legend = legend()
     ))
 }
@@ -57,18 +59,31 @@ fn section(at: usize, story: &Story) -> String {
     )
 }
 
+/// Returns text whose parts in backticks are code.
+fn prose(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`')
+        && let Some((name, behind)) = after.split_once('`')
+    {
+        shown.push_str(&format!("{}<code>{}</code>", html(before), html(name)));
+        rest = behind;
+    }
+    shown + &html(rest)
+}
+
 fn sentence(sentence: &Sentence) -> String {
     let class = if sentence.is_finding {
         " class=\"finding\""
     } else {
         ""
     };
-    let mut shown = format!("<li{class}>{}", html(&sentence.text));
+    let mut shown = format!("<li{class}>{}", prose(&sentence.text));
     if let (Some(before), Some(after)) = (&sentence.before, &sentence.after) {
         shown.push_str(&format!("<br>{}<br>{}", code(before), code(after)));
     }
     if let Some(help) = &sentence.help {
-        shown.push_str(&format!("<br><small>{}</small>", html(help)));
+        shown.push_str(&format!("<br><small>{}</small>", prose(help)));
     }
     if let Some(place) = &sentence.place {
         shown.push_str(&format!(" <small>{}</small>", code(&spelled(place))));
