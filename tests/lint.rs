@@ -914,6 +914,10 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
         assert!(!html.contains(hostile), "{hostile}");
     }
     assert_eq!(html.matches("</svg>").count(), 1);
+    // Labels with units, outside the drawing.
+    assert!(!html.contains("<text") && html.contains(" tokens</p>\n<svg"), "{html}");
+    assert!(html.contains("<span>request 1</span><span>request 3</span>"));
+    assert!(html.contains("in <code>messages"), "{html}");
     let json: Value = serde_json::from_str(
         &reqc(
             folder.path(),

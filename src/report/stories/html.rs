@@ -45,8 +45,11 @@ fn legend() -> String {
         .map(|share| format!("<span class=\"{0}\">■</span> {0} ", share.name()));
     let parts: String = parts.collect();
     format!(
-        "<p class=\"legend\">{parts}<span class=\"cached\">■</span> from the cache <span class=\"mark\">│</span> the prefix changed, or the cache was missed \
-             <span class=\"summary\">│</span> a summary</p>\n"
+        "<p class=\"legend\">{parts}<span class=\"other\">■</span> not in the file \
+         <span class=\"cached\">╌╌</span> from the cache \
+         <span class=\"mark\">│</span> the prefix changed, or the cache was missed \
+         <span class=\"summary\">│</span> a summary \
+         <span class=\"mark\">┈┈</span> the context window</p>\n"
     )
 }
 
@@ -92,9 +95,7 @@ fn sentence(sentence: &Sentence) -> String {
 }
 
 const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 180.0;
-/// The width reserved for numbers on the left.
-const LEFT: f64 = 70.0;
+const HEIGHT: f64 = 160.0;
 
 /// The scales of a chart.
 struct Scale {
@@ -107,12 +108,12 @@ impl Scale {
     #[expect(clippy::cast_precision_loss, reason = "a pixel is no finer")]
     fn x(&self, request: usize) -> f64 {
         let span = self.requests.saturating_sub(self.first).max(1) as f64;
-        LEFT + request.saturating_sub(self.first) as f64 / span * (WIDTH - LEFT - 10.0)
+        request.saturating_sub(self.first) as f64 / span * WIDTH
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a pixel is no finer")]
     fn y(&self, tokens: u64) -> f64 {
-        HEIGHT - 20.0 - tokens as f64 / self.most.max(1) as f64 * (HEIGHT - 40.0)
+        HEIGHT - tokens as f64 / self.most.max(1) as f64 * HEIGHT
     }
 }
 
@@ -139,12 +140,16 @@ fn picture(story: &Story) -> String {
         requests: last.request,
         most: window.unwrap_or_default().max(most),
     };
+    // The labels are outside the drawing, so that they stay readable when it shrinks.
     let mut shown = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"tokens of each request\">\n"
+        "<figure>\n<p>0 to {} tokens</p>\n\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens of each request\">\n",
+        thousands(scale.most)
     );
+    shown.push_str(&area(points, &scale, "other", |point| (0, point.other)));
     for (at, share) in Share::ALL.iter().enumerate() {
         shown.push_str(&area(points, &scale, share.name(), |point| {
-            let below: u64 = point.tokens[..at].iter().sum();
+            let below = point.other + point.tokens[..at].iter().sum::<u64>();
             (below, below + point.tokens[at])
         }));
     }
@@ -153,7 +158,9 @@ fn picture(story: &Story) -> String {
         shown.push_str(&mark(&scale, found.request, "mark"));
     }
     if let Some(missed) = &story.counted.missed {
-        shown.push_str(&mark(&scale, missed.request, "mark"));
+        for request in &missed.requests {
+            shown.push_str(&mark(&scale, *request, "mark"));
+        }
     }
     for found in &story.compactions {
         shown.push_str(&mark(&scale, found.request, "summary"));
@@ -161,12 +168,14 @@ fn picture(story: &Story) -> String {
     if let Some(window) = window {
         let y = scale.y(window);
         shown.push_str(&format!(
-            "<line class=\"window\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n",
-            WIDTH - 10.0
+            "<line class=\"window\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n"
         ));
     }
-    shown.push_str(&axes(&scale));
-    shown + "</svg>\n"
+    format!(
+        "{shown}<line class=\"axis\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>\n</svg>\n\
+         <p class=\"ends\"><span>request {}</span><span>request {}</span></p>\n</figure>\n",
+        scale.first, scale.requests
+    )
 }
 
 fn area(
@@ -216,23 +225,6 @@ fn line(points: &[Point], scale: &Scale) -> String {
 fn mark(scale: &Scale, request: usize, class: &str) -> String {
     let x = scale.x(request);
     format!(
-        "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"12\" y2=\"{:.1}\"><title>request {request}</title></line>\n",
-        HEIGHT - 20.0
-    )
-}
-
-fn axes(scale: &Scale) -> String {
-    let most = thousands(scale.most);
-    let (bottom, foot) = (HEIGHT - 20.0, HEIGHT - 5.0);
-    format!(
-        "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\n\
-         <text x=\"{:.1}\" y=\"24\" text-anchor=\"end\">{most}</text>\n<text x=\"{:.1}\" y=\"{bottom}\" text-anchor=\"end\">0</text>\n\
-         <text x=\"{LEFT}\" y=\"{foot}\">request {}</text>\n<text x=\"{:.1}\" y=\"{foot}\" text-anchor=\"end\">{}</text>\n",
-        WIDTH - 10.0,
-        LEFT - 6.0,
-        LEFT - 6.0,
-        scale.first,
-        WIDTH - 10.0,
-        scale.requests
+        "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{HEIGHT}\"><title>request {request}</title></line>\n"
     )
 }
