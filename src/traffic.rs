@@ -193,7 +193,7 @@ impl<'c> Traffic<'c> {
             file: Arc::clone(file),
             line: 1,
         };
-        if let Some(cassette) = forms::cassette(&text) {
+        if let Some(cassette) = forms::read_cassette(&text) {
             let taken = self.work().requests(cassette, &place);
             return self.take(taken, &place);
         }

@@ -13,7 +13,7 @@ use super::usage;
 use crate::lint::{Content, Endpoint, FoundBody, content, find, is_of_litellm};
 use crate::provider::{ApiHeaders, WireFormat};
 
-pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
+pub(super) use cassette::{document as read_cassette, is_beginning as begins_cassette};
 
 /// A request body in a log, with the data next to it.
 pub(super) struct Logged {
@@ -75,11 +75,10 @@ fn split(document: Value, units: &mut Vec<Unit>) {
             } else if let Some(Value::Array(interactions)) =
                 members.get_mut("interactions").map(Value::take)
             {
-                units.extend(
-                    interactions
-                        .into_iter()
-                        .map(|document| plain(document, "VCR cassette")),
-                );
+                units.extend(interactions.into_iter().map(|mut interaction| {
+                    cassette::settle(&mut interaction);
+                    plain(interaction, "VCR cassette")
+                }));
             } else if let Some(spans) = spans::of(&mut members) {
                 units.extend(spans);
             } else {

@@ -893,6 +893,24 @@ fn an_answer_with_status_200_accepts_the_request() {
     assert!(story.poison.is_empty());
 }
 
+#[test]
+fn cassettes_in_json_and_in_flow_style_are_read() {
+    let url = "https://api.openai.com/v1/responses";
+    let json = json!({"interactions": [{
+        "request": {"method": "POST", "uri": url, "parsed_body": {"model": "gpt-4o", "input": "hi"}},
+        "response": {"status": {"code": 200}, "parsed_body": {"usage": {"input_tokens": 8, "output_tokens": 2}}},
+    }]});
+    let flow = format!(
+        "interactions:\n- request: {{method: POST, uri: '{url}', body: '{{\"model\":\"gpt-4o\",\"input\":\"hi\"}}'}}\n  \
+         response: {{status: {{code: 200, message: OK}}, body: {{string: '{{\"usage\": {{\"input_tokens\": 8, \"output_tokens\": 2}}}}'}}}}\nversion: 1\n"
+    );
+    for text in [json.to_string(), flow] {
+        let stories = told_text(&text);
+        assert_eq!(stories.forms, [("VCR cassette", 1)], "{text}");
+        assert_eq!(stories.stories[0].counted.input, 8, "{text}");
+    }
+}
+
 /// Returns a request as a log line of the OpenAI Python SDK.
 fn debug_line(body: &Value) -> String {
     let options = format!("{{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}");

@@ -1,7 +1,7 @@
 //! VCR cassettes in YAML, as written by `vcrpy`, `pytest-recording`, Ruby's `vcr`, and `go-vcr`.
 //!
-//! Only the parts of YAML that these programs write are supported: block mappings and lists, and
-//! plain, quoted, and block scalars. Anything else is read as null. Sources: `kevin1024/vcrpy`,
+//! Only the parts of YAML that these programs write are supported: mappings and lists in blocks or
+//! in flow style, and plain, quoted, and block scalars. Anything else is read as null. Sources: `kevin1024/vcrpy`,
 //! `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`;
 //! `dnaeon/go-vcr`; `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
 
@@ -20,23 +20,22 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
     let found = ["interactions", "http_interactions"]
         .into_iter()
         .find_map(|name| document.get_mut(name).map(Value::take));
-    let Some(Value::Array(mut interactions)) = found else {
+    let Some(Value::Array(interactions)) = found else {
         return None;
     };
-    interactions.iter_mut().for_each(settle);
     Some(json!({"interactions": interactions}))
 }
 
 /// Returns `true` if a line begins the interactions of a cassette.
 pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
-    matches!(
-        line.trim_ascii_end(),
-        b"interactions:" | b"http_interactions:"
-    )
+    let line = line.strip_prefix(b"http_").unwrap_or(line);
+    line.strip_prefix(b"interactions:")
+        .map(<[u8]>::trim_ascii)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"["))
 }
 
 /// Renames the members of an interaction to the names used in logs.
-fn settle(interaction: &mut Value) {
+pub(in super::super) fn settle(interaction: &mut Value) {
     for side in ["request", "response"] {
         let Some(Value::Object(members)) = interaction.get_mut(side) else {
             continue;
@@ -169,7 +168,7 @@ impl<'t> Yaml<'t> {
             Some(b'\'') => self.quoted(text, '\''),
             Some(b'"') => self.quoted(text, '"'),
             Some(b'|' | b'>') => self.block(text, indent),
-            Some(b'{' | b'[') => serde_json::from_str(text).unwrap_or(Value::Null),
+            Some(b'{' | b'[') => self.flow(text, indent),
             Some(b'!' | b'&' | b'*') => Value::Null,
             _ => self.plain(text, indent),
         }
@@ -186,10 +185,7 @@ impl<'t> Yaml<'t> {
             self.at += 1;
         }
         let inner = &raw[..closing(&raw, quote).unwrap_or(raw.len())];
-        match quote {
-            '\'' => Value::String(inner.replace("''", "'")),
-            _ => unescaped(inner).map_or(Value::Null, Value::String),
-        }
+        value_of_quoted(inner, quote)
     }
 
     /// Parses a block scalar (`|` or `>`). With `-`, its final line break is removed.
@@ -227,6 +223,24 @@ impl<'t> Yaml<'t> {
         )
     }
 
+    /// Parses a mapping or a list in flow style, which may continue on lines with deeper
+    /// indentation, or with a closing bracket.
+    fn flow(&mut self, text: &str, indent: usize) -> Value {
+        let mut whole = text.to_owned();
+        while let Some(line) = self.lines.get(self.at).filter(|line| {
+            line.text.is_empty() || line.indent > indent || line.text.starts_with([']', '}'])
+        }) {
+            whole.push('\n');
+            whole.push_str(line.text);
+            self.at += 1;
+        }
+        let mut flow = Flow {
+            text: &whole,
+            at: 0,
+        };
+        flow.value(DEEPEST).unwrap_or_default()
+    }
+
     /// Parses a plain scalar, which continues on lines with deeper indentation.
     fn plain(&mut self, text: &str, indent: usize) -> Value {
         let mut whole = text.to_owned();
@@ -238,15 +252,141 @@ impl<'t> Yaml<'t> {
             fold(&mut whole, line.text.trim(), false);
             self.at += 1;
         }
-        match whole.trim() {
-            "null" | "~" | "" => Value::Null,
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            text => serde_json::from_str(text)
-                .ok()
-                .filter(Value::is_number)
-                .unwrap_or_else(|| Value::from(text)),
+        typed(whole.trim())
+    }
+}
+
+/// Returns the value of a plain scalar.
+fn typed(text: &str) -> Value {
+    match text {
+        "null" | "~" | "" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        text => serde_json::from_str(text)
+            .ok()
+            .filter(Value::is_number)
+            .unwrap_or_else(|| Value::from(text)),
+    }
+}
+
+/// A parser of mappings and lists in flow style, such as `{a: [1, 'b']}`.
+struct Flow<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Flow<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// Skips white space, and returns the next byte.
+    fn next(&mut self) -> Option<u8> {
+        self.at = self.text.len() - self.rest().trim_start().len();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Parses a value; `None` if it is broken or too deep.
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        let depth = depth.checked_sub(1)?;
+        match self.next()? {
+            b'{' => self.mapping(depth),
+            b'[' => self.list(depth),
+            b'!' | b'&' | b'*' => None,
+            _ => self.scalar(),
         }
+    }
+
+    fn mapping(&mut self, depth: usize) -> Option<Value> {
+        self.at += 1;
+        let mut members = Map::new();
+        loop {
+            match self.next()? {
+                b'}' => {
+                    self.at += 1;
+                    return Some(Value::Object(members));
+                }
+                b',' => self.at += 1,
+                _ => {
+                    let name = match self.scalar()? {
+                        Value::String(name) => name,
+                        other => other.to_string(),
+                    };
+                    let mut value = Value::Null;
+                    if self.next()? == b':' {
+                        self.at += 1;
+                        if !matches!(self.next()?, b',' | b'}') {
+                            value = self.value(depth)?;
+                        }
+                    }
+                    if !matches!(self.next()?, b',' | b'}') {
+                        return None;
+                    }
+                    members.insert(name, value);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Option<Value> {
+        self.at += 1;
+        let mut elements = Vec::new();
+        loop {
+            match self.next()? {
+                b']' => {
+                    self.at += 1;
+                    return Some(Value::Array(elements));
+                }
+                b',' => self.at += 1,
+                _ => {
+                    elements.push(self.value(depth)?);
+                    if !matches!(self.next()?, b',' | b']') {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Parses a quoted or plain scalar, which may be a key.
+    fn scalar(&mut self) -> Option<Value> {
+        let rest = self.rest();
+        if let Some(quote) = rest.chars().next().filter(|sign| matches!(sign, '\'' | '"')) {
+            let end = closing(&rest[1..], quote)? + 1;
+            let scalar = quoted(&rest[1..=end], quote);
+            self.at += end + 1;
+            return Some(scalar);
+        }
+        let bytes = rest.as_bytes();
+        let end = (0..bytes.len()).find(|at| ends_plain(&bytes[*at..]))?;
+        let words: Vec<&str> = rest[..end].split_whitespace().collect();
+        let scalar = typed(&words.join(" "));
+        self.at += end;
+        (end > 0).then_some(scalar)
+    }
+}
+
+/// Returns `true` if a plain scalar in flow style ends before this text.
+fn ends_plain(text: &[u8]) -> bool {
+    match text {
+        [b',' | b'[' | b']' | b'{' | b'}', ..] | [b':'] => true,
+        [b':', next, ..] => b" \n,[]{}".contains(next),
+        _ => false,
+    }
+}
+
+/// Returns the value of a quoted scalar, given its text with its line breaks and the final quote.
+fn quoted(text: &str, quote: char) -> Value {
+    let mut lines = text.lines();
+    let mut raw = lines.next().unwrap_or_default().to_owned();
+    lines.for_each(|line| fold(&mut raw, line.trim(), quote == '"'));
+    value_of_quoted(raw.strip_suffix(quote).unwrap_or_default(), quote)
+}
+
+fn value_of_quoted(text: &str, quote: char) -> Value {
+    match quote {
+        '\'' => Value::String(text.replace("''", "'")),
+        _ => unescaped(text).map_or(Value::Null, Value::String),
     }
 }
 
@@ -345,13 +485,20 @@ fn unescaped(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn settled(text: &str) -> Value {
+        let mut document = document(text).expect("a cassette");
+        let interactions = document["interactions"].as_array_mut().expect("a list");
+        interactions.iter_mut().for_each(settle);
+        document
+    }
+
     #[test]
     fn bodies_of_cassettes_are_read() {
         let text = "interactions:\n- request:\n    body: '{\"model\": \"m\", \"messages\": [{\"role\": \"user\",\n      \"content\": \"it''s\"}]}'\n\
             \x20   headers:\n      accept:\n      - application/json\n    method: POST\n    uri: https://api.openai.com/v1/chat/completions\n  \
             response:\n    body:\n      string: \"{\\\"usage\\\": {\\\"prompt_tokens\\\"\\\n        : 5}}\"\n    status:\n      code: 200\n\
             - request:\n    body: |-\n      {\"a\": 1,\n       \"b\": 2}\n    uri: x\n  response:\n    body: null\nversion: 1\n";
-        let found = document(text).expect("a cassette");
+        let found = settled(text);
         let body = |at: usize, side: &str| {
             found["interactions"][at][side]["body"]
                 .as_str()
@@ -383,7 +530,7 @@ mod tests {
             - text: 'Briefly: why?'\n          type: text\n        - text: |-\n            a: b\n\n              c\n          type: text\n        role: user\n      \
             - content: plain text\n          goes on\n        role: assistant\n      system: []\n    uri: https://api.anthropic.com/v1/messages\n  response:\n    \
             parsed_body:\n      usage: {\"input_tokens\": 5}\nversion: 1\n";
-        let found = document(text).expect("a cassette");
+        let found = settled(text);
         assert_eq!(
             found["interactions"][0]["request"]["body"],
             json!({
@@ -397,6 +544,18 @@ mod tests {
             found["interactions"][0]["response"]["body"]["usage"]["input_tokens"],
             5
         );
+        let text = "interactions:\n- request: {method: POST, uri: 'https://api.openai.com/v1/responses',\n    parsed_body: {model: gpt-5, n: 1,\n      \
+            input: [{role: user, content: 'it''s\n\n        a'}, {role: user, \"content\":\"b\", x: }], stream: true}}\n  response: {status: {code: 200}}\n";
+        let found = settled(text);
+        let interaction = &found["interactions"][0];
+        assert_eq!(
+            interaction["request"],
+            json!({"method": "POST", "url": "https://api.openai.com/v1/responses", "body": {
+                "model": "gpt-5", "n": 1, "stream": true,
+                "input": [{"role": "user", "content": "it's\na"}, {"role": "user", "content": "b", "x": null}],
+            }})
+        );
+        assert_eq!(interaction["response"]["status"]["code"], 200);
         let lines: Vec<String> = (0..500)
             .map(|at| format!("{}a:\n", " ".repeat(at)))
             .collect();
@@ -408,6 +567,9 @@ mod tests {
             "interactions:\n- ",
             "interactions:\n-- a\n- b: \"\\",
             "interactions:\n  x\n- é: é",
+            "interactions: [{a: b",
+            "interactions:\n- a: {b: 'é",
+            "interactions:\n- {é: [é, }",
         ] {
             document(broken);
         }
