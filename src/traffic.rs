@@ -47,8 +47,8 @@ use crate::provider::{Server, WireFormat};
 use crate::world::MAX_FILE_BYTES;
 use conversations::{Conversations, Limits};
 use forms::Logged;
-use misses::RETENTION;
 use forms::transcript::{self, Ended, Transcript};
+use misses::RETENTION;
 use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
@@ -253,7 +253,9 @@ impl<'c> Traffic<'c> {
                     .any(|line| forms::begins_cassette(&line.bytes))
             {
                 cassette = Some(Vec::new());
-                written = chunk.first().map_or(0, |line| line.number.saturating_sub(1));
+                written = chunk
+                    .first()
+                    .map_or(0, |line| line.number.saturating_sub(1));
             }
             if let Some(text) = cassette
                 .as_mut()

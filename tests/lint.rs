@@ -915,7 +915,10 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
     }
     assert_eq!(html.matches("</svg>").count(), 1);
     // Labels with units, outside the drawing.
-    assert!(!html.contains("<text") && html.contains(" tokens</p>\n<svg"), "{html}");
+    assert!(
+        !html.contains("<text") && html.contains(" tokens</p>\n<svg"),
+        "{html}"
+    );
     assert!(html.contains("<span>request 1</span><span>request 3</span>"));
     assert!(html.contains("in <code>messages"), "{html}");
     let json: Value = serde_json::from_str(
@@ -956,7 +959,12 @@ fn conversations_that_are_not_shown_are_counted() {
     let lines: String = (0..25).map(|at| body(at) + "\n").collect();
     let folder = folder(&[("log.jsonl", &lines)]);
     for format in [&[][..], &["--format", "html"], &["--format", "markdown"]] {
-        let out = reqc(folder.path(), &[&["--session", "log.jsonl"], format].concat(), "").out;
+        let out = reqc(
+            folder.path(),
+            &[&["--session", "log.jsonl"], format].concat(),
+            "",
+        )
+        .out;
         let told = "5 more conversations, without problems, are not shown";
         assert!(out.contains(told), "{format:?}: {out}");
         assert!(out.contains("conversation 20: ") && !out.contains("conversation 21: "));

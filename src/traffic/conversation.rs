@@ -10,8 +10,8 @@ use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
-    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Step,
-    Story, ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Step, Story,
+    ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
@@ -421,7 +421,13 @@ impl Conversation {
     /// Returns the life of the cache entries that the last request left.
     fn life(&self) -> Life {
         let retention = self.retention.as_deref();
-        Life::of(self.wire, self.server, &self.model, retention, self.is_hour())
+        Life::of(
+            self.wire,
+            self.server,
+            &self.model,
+            retention,
+            self.is_hour(),
+        )
     }
 
     /// Returns the time since the last request in seconds; `None` if a time is missing.
@@ -751,7 +757,9 @@ impl Conversation {
         }
         let (has_bodies, window) = (self.story.has_bodies, self.known.window);
         let factor = self.calibration.factor();
-        self.story.growth.end(&self.totals, window, has_bodies, factor);
+        self.story
+            .growth
+            .end(&self.totals, window, has_bodies, factor);
         self.story
     }
 }

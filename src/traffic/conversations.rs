@@ -297,9 +297,9 @@ impl Conversations {
                         .iter()
                         .all(super::piece::is_answer)
             }
-            Some(
-                Relation::Same | Relation::Grown | Relation::Earlier | Relation::Compacted,
-            ) => false,
+            Some(Relation::Same | Relation::Grown | Relation::Earlier | Relation::Compacted) => {
+                false
+            }
         }
     }
 

@@ -25,10 +25,18 @@ impl Growth {
                 .iter()
                 .flatten()
                 .all(|point| point.counted.is_some());
-        let mut basis = self.points.iter().find_map(|point| counted(point.counted, point.total()));
+        let mut basis = self
+            .points
+            .iter()
+            .find_map(|point| counted(point.counted, point.total()));
         for point in &mut self.points {
             basis = counted(point.counted, point.total()).or(basis);
-            correct(point, sized(basis, has_bodies, point.total()), has_bodies, factor);
+            correct(
+                point,
+                sized(basis, has_bodies, point.total()),
+                has_bodies,
+                factor,
+            );
         }
         let mut basis = totals
             .iter()
@@ -45,13 +53,19 @@ impl Growth {
         (self.per_request, self.steps) = (Some(pace), steps);
         // A conversation that was summarised before its window was full will be summarised again.
         let (limit, last) = (self.summary_at.or(window), sizes.last());
-        let left = limit.zip(last).and_then(|(limit, last)| limit.checked_sub(*last));
-        self.requests_left = left.filter(|left| *left > 0).map(|left| (left / pace).max(1));
+        let left = limit
+            .zip(last)
+            .and_then(|(limit, last)| limit.checked_sub(*last));
+        self.requests_left = left
+            .filter(|left| *left > 0)
+            .map(|left| (left / pace).max(1));
     }
 }
 
 fn counted(counted: Option<u64>, estimated: u64) -> Option<(u64, u64)> {
-    counted.filter(|counted| *counted > 0).map(|counted| (counted, estimated))
+    counted
+        .filter(|counted| *counted > 0)
+        .map(|counted| (counted, estimated))
 }
 
 /// Returns the size of a request that is estimated at this many tokens, based on a request that was
@@ -84,7 +98,9 @@ fn correct(point: &mut Point, size: u64, has_bodies: bool, factor: f64) {
         false => estimated,
     };
     let believed = believed.min(size);
-    let mut parts = point.tokens.map(|tokens| share_of(believed, tokens, estimated));
+    let mut parts = point
+        .tokens
+        .map(|tokens| share_of(believed, tokens, estimated));
     let rest = believed - parts.iter().sum::<u64>();
     if let Some(most) = parts.iter_mut().max() {
         *most += rest;
@@ -105,7 +121,11 @@ const LEAST_STEPS: usize = 3;
 fn pace(sizes: &[u64]) -> Option<(u64, usize)> {
     let mut steps: Vec<i64> = sizes
         .windows(2)
-        .filter_map(|pair| i64::try_from(pair[1]).ok()?.checked_sub(i64::try_from(pair[0]).ok()?))
+        .filter_map(|pair| {
+            i64::try_from(pair[1])
+                .ok()?
+                .checked_sub(i64::try_from(pair[0]).ok()?)
+        })
         .collect();
     if steps.len() < LEAST_STEPS {
         return None;
@@ -139,7 +159,13 @@ mod tests {
     }
 
     fn point(tokens: [u64; 4], counted: Option<u64>) -> Point {
-        Point { request: 1, tokens, other: 0, counted, cached: 0 }
+        Point {
+            request: 1,
+            tokens,
+            other: 0,
+            counted,
+            cached: 0,
+        }
     }
 
     #[test]
@@ -150,16 +176,28 @@ mod tests {
                 point([0, 100, 200, 0], Some(600)),
                 point([0, 100, 301, 0], None),
             ];
-            let mut growth = Growth { points, ..Growth::default() };
+            let mut growth = Growth {
+                points,
+                ..Growth::default()
+            };
             growth.end(&[], None, has_bodies, factor);
-            let parts = growth.points.iter().map(|point| (point.total(), point.other));
+            let parts = growth
+                .points
+                .iter()
+                .map(|point| (point.total(), point.other));
             parts.collect::<Vec<_>>()
         };
         assert_eq!(sizes(true, 2.0), [(400, 0), (600, 0), (802, 0)]);
         assert_eq!(sizes(false, 2.0), [(500, 300), (600, 300), (701, 300)]);
         // A gateway's own prompt is in no part.
-        let mut growth = Growth { points: vec![point([0, 10, 0, 0], Some(600))], ..Growth::default() };
+        let mut growth = Growth {
+            points: vec![point([0, 10, 0, 0], Some(600))],
+            ..Growth::default()
+        };
         growth.end(&[], None, true, MOST);
-        assert_eq!((growth.points[0].tokens[1], growth.points[0].other), (30, 570));
+        assert_eq!(
+            (growth.points[0].tokens[1], growth.points[0].other),
+            (30, 570)
+        );
     }
 }

@@ -26,8 +26,12 @@ impl Misses {
         self.has_cached = true;
         let (missed, expired) = (self.missed.take(), self.expired.take());
         if !at_breakpoints {
-            missed.into_iter().for_each(|missed| add(&mut counted.missed, missed));
-            expired.into_iter().for_each(|expired| add_expired(&mut counted.expired, expired));
+            missed
+                .into_iter()
+                .for_each(|missed| add(&mut counted.missed, missed));
+            expired
+                .into_iter()
+                .for_each(|expired| add_expired(&mut counted.expired, expired));
         }
     }
 
@@ -61,7 +65,10 @@ impl Misses {
     /// or not report it.
     pub(super) fn end(&mut self, counted: &mut Counted) {
         let missed = self.missed.take().map_or(0, |missed| missed.loss.requests);
-        let expired = self.expired.take().map_or(0, |expired| expired.loss.requests);
+        let expired = self
+            .expired
+            .take()
+            .map_or(0, |expired| expired.loss.requests);
         counted.uncached += missed + expired;
         self.has_cached = false;
     }
@@ -161,7 +168,13 @@ mod tests {
     #[test]
     fn the_life_of_a_cache_is_the_published_one() {
         let of = |model: &str, retention: Option<&str>| {
-            let life = Life::of(WireFormat::OpenAiResponses, Server::OpenAi, model, retention, false);
+            let life = Life::of(
+                WireFormat::OpenAiResponses,
+                Server::OpenAi,
+                model,
+                retention,
+                false,
+            );
             (life.shortest, life.longest)
         };
         assert_eq!(of("gpt-5.3-codex", None), (300, 3600));
@@ -170,7 +183,14 @@ mod tests {
         assert_eq!(of("openai/gpt-5.6-sol", None), (DAY, DAY));
         assert_eq!(of("gpt-6", None), (DAY, DAY));
         let claude = |is_hour: bool| {
-            Life::of(WireFormat::AnthropicMessages, Server::Anthropic, "claude", None, is_hour).shortest
+            Life::of(
+                WireFormat::AnthropicMessages,
+                Server::Anthropic,
+                "claude",
+                None,
+                is_hour,
+            )
+            .shortest
         };
         assert_eq!((claude(false), claude(true)), (300, 3600));
     }

@@ -432,28 +432,56 @@ fn a_run_that_begins_like_an_earlier_one_is_a_conversation_from_its_first_reques
         let later = talk(name, turn + 1).split_off(2);
         let messages = match turn {
             0 => talk("same", 0),
-            _ => [&[user("same 0")][..], &[assistant(name)], &later[..2 * turn - 1]].concat(),
+            _ => [
+                &[user("same 0")][..],
+                &[assistant(name)],
+                &later[..2 * turn - 1],
+            ]
+            .concat(),
         };
         claude(&long("same"), &messages)
     };
     let requests = |lines: &[Value]| -> Vec<(usize, usize)> {
         let stories = told(lines).stories;
-        assert!(stories.iter().all(|story| !story.has_findings()), "{stories:?}");
-        stories.iter().map(|story| (story.requests, story.earlier)).collect()
+        assert!(
+            stories.iter().all(|story| !story.has_findings()),
+            "{stories:?}"
+        );
+        stories
+            .iter()
+            .map(|story| (story.requests, story.earlier))
+            .collect()
     };
     let first = [run("a", 0), run("a", 1), run("a", 2)];
     let second = [run("b", 0), run("b", 1), run("b", 2)];
-    assert_eq!(requests(&[&first[..], &second[..]].concat()), [(3, 0), (3, 0)]);
+    assert_eq!(
+        requests(&[&first[..], &second[..]].concat()),
+        [(3, 0), (3, 0)]
+    );
     // The same run again, and then another way.
     let mut third = first.to_vec();
     third.truncate(2);
     let mut other = run("a", 1);
-    let more = [assistant("other"), user("something quite different, namely the weather of tomorrow in Rome")];
-    other["messages"].as_array_mut().expect("messages").extend(more);
+    let more = [
+        assistant("other"),
+        user("something quite different, namely the weather of tomorrow in Rome"),
+    ];
+    other["messages"]
+        .as_array_mut()
+        .expect("messages")
+        .extend(more);
     third.push(other);
-    assert_eq!(requests(&[&first[..], &third[..]].concat()), [(3, 0), (3, 0)]);
+    assert_eq!(
+        requests(&[&first[..], &third[..]].concat()),
+        [(3, 0), (3, 0)]
+    );
     // A request that is only late stays where it was.
-    let late = [first[0].clone(), first[2].clone(), first[1].clone(), run("a", 3)];
+    let late = [
+        first[0].clone(),
+        first[2].clone(),
+        first[1].clone(),
+        run("a", 3),
+    ];
     assert_eq!(requests(&late), [(4, 1)]);
 }
 
@@ -739,12 +767,17 @@ fn a_miss_after_the_life_of_the_cache_is_an_expiry() {
 #[test]
 fn the_first_requests_can_miss_the_cache_too() {
     let told = |reads: [u64; 4]| {
-        let lines: Vec<Value> = (0..4).map(|turn| cached(turn, turn as u64, reads[turn], None)).collect();
+        let lines: Vec<Value> = (0..4)
+            .map(|turn| cached(turn, turn as u64, reads[turn], None))
+            .collect();
         one(&lines).counted
     };
     let late = told([0, 0, 0, 4_992]);
     let missed = late.missed.expect("a miss");
-    assert_eq!((missed.request, missed.requests, late.uncached), (2, vec![2, 3], 0));
+    assert_eq!(
+        (missed.request, missed.requests, late.uncached),
+        (2, vec![2, 3], 0)
+    );
     // Such a server may not report cached tokens.
     let never = told([0, 0, 0, 0]);
     assert!(never.missed.is_none() && never.uncached == 3, "{never:?}");
@@ -867,14 +900,21 @@ fn a_stream_in_a_quoted_scalar_of_a_cassette_is_read() {
     let body = json!({"model": "gpt-5", "messages": [user("a")]});
     let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n\
         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":117,\"completion_tokens\":14}}\n\ndata: [DONE]\n\n";
-    let counted = told_text(&cassette(&body, stream, 200)).stories.remove(0).counted;
-    assert_eq!((counted.answers, counted.input, counted.output), (1, 117, 14));
+    let counted = told_text(&cassette(&body, stream, 200))
+        .stories
+        .remove(0)
+        .counted;
+    assert_eq!(
+        (counted.answers, counted.input, counted.output),
+        (1, 117, 14)
+    );
 }
 
 #[test]
 fn an_answer_with_status_200_accepts_the_request() {
     let call = json!({"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": "{}"}}]});
-    let body = json!({"model": "gpt-5", "messages": [user("a"), call, {"role": "tool", "content": "1"}]});
+    let body =
+        json!({"model": "gpt-5", "messages": [user("a"), call, {"role": "tool", "content": "1"}]});
     let stream = "data: {\"object\":\"x\"}\n\ndata: [DONE]\n\n";
     let accepted = told_text(&cassette(&body, stream, 200)).stories.remove(0);
     assert_eq!((accepted.poison.len(), accepted.refused), (0, 0));
@@ -889,7 +929,9 @@ fn an_answer_with_status_200_accepts_the_request() {
         let story = one(&[json!({"body": body, "response": answer})]);
         assert!(story.poison.is_empty(), "{answer}");
     }
-    let story = one(&[json!({"scope": "https://api.openai.com:443", "path": "/v1/chat/completions", "body": body, "status": 200, "response": "x"})]);
+    let story = one(&[
+        json!({"scope": "https://api.openai.com:443", "path": "/v1/chat/completions", "body": body, "status": 200, "response": "x"}),
+    ]);
     assert!(story.poison.is_empty());
 }
 
@@ -1043,11 +1085,16 @@ fn session_files_of_agents_are_conversations() {
 fn the_last_line_of_an_answer_of_claude_code_counts() {
     let counted = |output: u64| json!({"input_tokens": 3, "cache_creation_input_tokens": 20_000, "output_tokens": output});
     let text = json!({"type": "text", "text": "I look at it."});
-    let line = |uuid: &str, parent: &str, message: &Value| claude_line("assistant", uuid, parent, message);
+    let line =
+        |uuid: &str, parent: &str, message: &Value| claude_line("assistant", uuid, parent, message);
     let mut lines = vec![
         claude_line("user", "1", "", &user("first")),
         line("2", "1", &claude_block("m1", &text, &counted(9))),
-        line("3", "2", &claude_block("m1", &claude_call("t1"), &counted(245))),
+        line(
+            "3",
+            "2",
+            &claude_block("m1", &claude_call("t1"), &counted(245)),
+        ),
         claude_line("user", "4", "3", &claude_result("t1")),
         line("5", "4", &claude_block("m2", &text, &counted(9))),
     ];
@@ -1245,8 +1292,14 @@ fn an_answer_that_was_aborted_is_no_answer() {
     ]});
     let story = told_text(&export.to_string()).stories.remove(0);
     let counted = &story.counted;
-    assert_eq!((story.requests, counted.answers, counted.output), (4, 2, 200));
-    assert!(counted.missed.is_none() && counted.expired.is_none(), "{counted:?}");
+    assert_eq!(
+        (story.requests, counted.answers, counted.output),
+        (4, 2, 200)
+    );
+    assert!(
+        counted.missed.is_none() && counted.expired.is_none(),
+        "{counted:?}"
+    );
     assert_eq!((story.refused, story.refusal.as_deref()), (1, Some("no")));
 }
 
@@ -1286,20 +1339,37 @@ fn what_an_answer_follows_in_a_session_file_was_accepted() {
         said("assistant", text("done")),
     ];
     let told_list = |messages: &[Value]| {
-        told_text(&Value::from(messages).to_string()).stories.remove(0)
+        told_text(&Value::from(messages).to_string())
+            .stories
+            .remove(0)
     };
     assert_eq!(told_list(&messages).poison.len(), 0);
     for (at, provider, tokens) in [
-        (1, "openai", json!({"prompt": 10_049, "completion": 64, "cached": 0})),
-        (3, "anthropic", json!({"prompt": 15, "completion": 22, "cached": 13_100})),
+        (
+            1,
+            "openai",
+            json!({"prompt": 10_049, "completion": 64, "cached": 0}),
+        ),
+        (
+            3,
+            "anthropic",
+            json!({"prompt": 15, "completion": 22, "cached": 13_100}),
+        ),
     ] {
         messages[at]["metrics"] = json!({"tokens": tokens});
-        messages[at]["modelInfo"] = json!({"modelId": "claude-opus-4-5", "providerId": provider, "mode": "act"});
+        messages[at]["modelInfo"] =
+            json!({"modelId": "claude-opus-4-5", "providerId": provider, "mode": "act"});
     }
     let story = told_list(&messages);
-    assert_eq!((story.poison.len(), &*story.models[0]), (0, "claude-opus-4-5"));
+    assert_eq!(
+        (story.poison.len(), &*story.models[0]),
+        (0, "claude-opus-4-5")
+    );
     let counted = &story.counted;
-    assert_eq!((counted.input, counted.output, counted.told), (10_049 + 13_115, 86, 1));
+    assert_eq!(
+        (counted.input, counted.output, counted.told),
+        (10_049 + 13_115, 86, 1)
+    );
     assert!(counted.missed.is_none(), "{counted:?}");
 }
 
@@ -1308,7 +1378,8 @@ fn the_results_of_swe_agent_name_their_calls_in_a_list() {
     let message = json!({"role": "tool", "content": "ok", "agent": "main", "tool_call_ids": ["c"]});
     let expected = json!({"role": "tool", "content": "ok", "tool_call_id": "c"});
     assert_eq!(transcript::without_notes(&message), expected);
-    let call = json!([{"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]);
+    let call =
+        json!([{"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]);
     let history = json!([
         {"role": "user", "content": "hi"}, {"role": "assistant", "content": "x", "tool_calls": call}, message,
         {"role": "assistant", "content": "bye"},
@@ -1319,8 +1390,13 @@ fn the_results_of_swe_agent_name_their_calls_in_a_list() {
 
 #[test]
 fn a_message_that_only_failed_requests_follow_poisons_a_session_file() {
-    let answer = claude_block("m1", &json!({"type": "text", "text": "Yes."}), &claude_usage(0, 20_000));
-    let empty = json!({"role": "user", "content": [{"type": "text", "text": ""}], "note": "of the agent"});
+    let answer = claude_block(
+        "m1",
+        &json!({"type": "text", "text": "Yes."}),
+        &claude_usage(0, 20_000),
+    );
+    let empty =
+        json!({"role": "user", "content": [{"type": "text", "text": ""}], "note": "of the agent"});
     let mut lines = vec![
         claude_line("user", "1", "", &user("first")),
         claude_line("assistant", "2", "1", &answer),
@@ -1329,12 +1405,21 @@ fn a_message_that_only_failed_requests_follow_poisons_a_session_file() {
     assert_eq!(one(&lines).poison.len(), 0);
     for uuid in ["4", "5"] {
         let text = json!({"type": "text", "text": "API Error: 400"});
-        let mut line = claude_line("assistant", uuid, "3", &json!({"role": "assistant", "content": [text]}));
+        let mut line = claude_line(
+            "assistant",
+            uuid,
+            "3",
+            &json!({"role": "assistant", "content": [text]}),
+        );
         line["isApiErrorMessage"] = json!(true);
         lines.push(line);
     }
     let story = one(&lines);
-    let found: Vec<_> = story.poison.iter().map(|poison| (poison.at.as_str(), poison.request)).collect();
+    let found: Vec<_> = story
+        .poison
+        .iter()
+        .map(|poison| (poison.at.as_str(), poison.request))
+        .collect();
     assert_eq!(found, [("messages[2]", 2)]);
 }
 

@@ -329,7 +329,10 @@ mod tests {
         assert_eq!(counted(Some(&counts)).usage, None);
         let counts =
             json!({"input_tokens": 1, "cache_read_input_tokens": most, "output_tokens": 5});
-        assert_eq!(counted(Some(&counts)).usage.map(|usage| usage.input), Some(1));
+        assert_eq!(
+            counted(Some(&counts)).usage.map(|usage| usage.input),
+            Some(1)
+        );
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::diag::count;
 use crate::report::thousands;
 use crate::traffic::{
-    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Share, Stories, Story,
-    ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Growth, Loss, Missed, Origin, Place, Poison, Share,
+    Stories, Story, ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
 /// A sentence, and the details shown below it.
@@ -447,9 +447,15 @@ fn of_cache(counted: &Counted) -> String {
     let share = percent(counted.read, counted.told_input);
     let of = match counted.answers - counted.told {
         0 => "of them".to_owned(),
-        _ => format!("of those in the {} that tell it", count(counted.told, "answer")),
+        _ => format!(
+            "of those in the {} that tell it",
+            count(counted.told, "answer")
+        ),
     };
-    format!("{share} {of} from the cache, {} written to it", thousands(counted.written))
+    format!(
+        "{share} {of} from the cache, {} written to it",
+        thousands(counted.written)
+    )
 }
 
 /// Returns a share as a rounded percentage. Only a share of nothing is 0 %, and only one of
@@ -529,7 +535,11 @@ fn missed(missed: &Missed) -> Sentence {
 /// Returns a number of requests, and which they are.
 fn listed(requests: &[usize], all: usize) -> String {
     const MOST: usize = 5;
-    let shown: Vec<String> = requests.iter().take(MOST).map(ToString::to_string).collect();
+    let shown: Vec<String> = requests
+        .iter()
+        .take(MOST)
+        .map(ToString::to_string)
+        .collect();
     let more = if all > MOST { ", …" } else { "" };
     format!("{} ({}{more})", count(all, "request"), shown.join(", "))
 }

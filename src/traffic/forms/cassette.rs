@@ -281,7 +281,7 @@ impl Flow<'_> {
     }
 
     /// Skips white space, and returns the next byte.
-    fn next(&mut self) -> Option<u8> {
+    fn peek(&mut self) -> Option<u8> {
         self.at = self.text.len() - self.rest().trim_start().len();
         self.text.as_bytes().get(self.at).copied()
     }
@@ -289,7 +289,7 @@ impl Flow<'_> {
     /// Parses a value; `None` if it is broken or too deep.
     fn value(&mut self, depth: usize) -> Option<Value> {
         let depth = depth.checked_sub(1)?;
-        match self.next()? {
+        match self.peek()? {
             b'{' => self.mapping(depth),
             b'[' => self.list(depth),
             b'!' | b'&' | b'*' => None,
@@ -301,7 +301,7 @@ impl Flow<'_> {
         self.at += 1;
         let mut members = Map::new();
         loop {
-            match self.next()? {
+            match self.peek()? {
                 b'}' => {
                     self.at += 1;
                     return Some(Value::Object(members));
@@ -313,13 +313,13 @@ impl Flow<'_> {
                         other => other.to_string(),
                     };
                     let mut value = Value::Null;
-                    if self.next()? == b':' {
+                    if self.peek()? == b':' {
                         self.at += 1;
-                        if !matches!(self.next()?, b',' | b'}') {
+                        if !matches!(self.peek()?, b',' | b'}') {
                             value = self.value(depth)?;
                         }
                     }
-                    if !matches!(self.next()?, b',' | b'}') {
+                    if !matches!(self.peek()?, b',' | b'}') {
                         return None;
                     }
                     members.insert(name, value);
@@ -332,7 +332,7 @@ impl Flow<'_> {
         self.at += 1;
         let mut elements = Vec::new();
         loop {
-            match self.next()? {
+            match self.peek()? {
                 b']' => {
                     self.at += 1;
                     return Some(Value::Array(elements));
@@ -340,7 +340,7 @@ impl Flow<'_> {
                 b',' => self.at += 1,
                 _ => {
                     elements.push(self.value(depth)?);
-                    if !matches!(self.next()?, b',' | b']') {
+                    if !matches!(self.peek()?, b',' | b']') {
                         return None;
                     }
                 }
@@ -351,7 +351,11 @@ impl Flow<'_> {
     /// Parses a quoted or plain scalar, which may be a key.
     fn scalar(&mut self) -> Option<Value> {
         let rest = self.rest();
-        if let Some(quote) = rest.chars().next().filter(|sign| matches!(sign, '\'' | '"')) {
+        if let Some(quote) = rest
+            .chars()
+            .next()
+            .filter(|sign| matches!(sign, '\'' | '"'))
+        {
             let end = closing(&rest[1..], quote)? + 1;
             let scalar = quoted(&rest[1..=end], quote);
             self.at += end + 1;

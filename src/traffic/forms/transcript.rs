@@ -271,7 +271,8 @@ impl Transcript {
             done = self.pending.take();
             self.pending = Some(self.sent(answer, time));
             self.pending_id = id;
-        } else if id.is_some() && id == self.pending_id
+        } else if id.is_some()
+            && id == self.pending_id
             && let Some(pending) = &mut self.pending
         {
             if answer.usage.is_some() {
