@@ -421,13 +421,8 @@ impl Conversation {
     /// Returns the life of the cache entries that the last request left.
     fn life(&self) -> Life {
         let retention = self.retention.as_deref();
-        Life::of(
-            self.wire,
-            self.server,
-            &self.model,
-            retention,
-            self.is_hour(),
-        )
+        let model = self.story.has_bodies.then_some(&*self.model);
+        Life::of(self.wire, self.server, model, retention, self.is_hour())
     }
 
     /// Returns the time since the last request in seconds; `None` if a time is missing.

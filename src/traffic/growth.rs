@@ -31,6 +31,11 @@ impl Growth {
             .find_map(|point| counted(point.counted, point.total()));
         for point in &mut self.points {
             basis = counted(point.counted, point.total()).or(basis);
+            let estimated = point.total();
+            let is_less = point
+                .counted
+                .is_some_and(|counted| counted * UNSENT.0 < estimated * UNSENT.1);
+            self.unsent = (is_less && !has_bodies).then_some(estimated);
             correct(
                 point,
                 sized(basis, has_bodies, point.total()),
@@ -108,6 +113,9 @@ fn correct(point: &mut Point, size: u64, has_bodies: bool, factor: f64) {
     point.tokens = parts;
     point.other = size - believed;
 }
+
+/// A request that is counted at less than two thirds of the estimate did not contain all messages.
+const UNSENT: (u64, u64) = (3, 2);
 
 /// The factor from which on something else than the estimates is the cause: see `Calibration`.
 const MOST: f64 = 3.0;
@@ -189,6 +197,17 @@ mod tests {
         };
         assert_eq!(sizes(true, 2.0), [(400, 0), (600, 0), (802, 0)]);
         assert_eq!(sizes(false, 2.0), [(500, 300), (600, 300), (701, 300)]);
+        // A file may contain more messages than were sent.
+        let points = vec![point([0, 0, 700, 300], Some(500))];
+        let mut growth = Growth {
+            points,
+            ..Growth::default()
+        };
+        growth.end(&[], None, false, 1.0);
+        assert_eq!(
+            (growth.points[0].total(), growth.unsent),
+            (500, Some(1_000))
+        );
         // A gateway's own prompt is in no part.
         let mut growth = Growth {
             points: vec![point([0, 10, 0, 0], Some(600))],

@@ -127,11 +127,12 @@ impl Life {
 
     /// Returns the life of the entries of a server: a day if nothing is published. OpenAI keeps
     /// them in memory for 5 to 10 minutes, and at most an hour, or up to a day, which the request
-    /// or the model determines, or else a setting of the organization.
+    /// or the model determines, or else a setting of the organization. The model is `None` in an
+    /// agent's own file, because subscriptions keep entries in memory (openai/codex#18130).
     pub(super) fn of(
         wire: WireFormat,
         server: Server,
-        model: &str,
+        model: Option<&str>,
         retention: Option<&str>,
         is_hour: bool,
     ) -> Life {
@@ -139,7 +140,7 @@ impl Life {
             return Life::exactly(if is_hour { HOUR } else { HOUR / 12 });
         }
         let is_of_openai = matches!(server, Server::OpenAi | Server::ChatGpt);
-        if !is_of_openai || retention == Some("24h") || is_kept_for_a_day(model) {
+        if !is_of_openai || retention == Some("24h") || model.is_some_and(is_kept_for_a_day) {
             return Life::exactly(DAY);
         }
         Life {

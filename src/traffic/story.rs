@@ -412,6 +412,9 @@ pub struct Growth {
     pub is_counted: bool,
     /// The size of the last request before the last summary.
     pub summary_at: Option<u64>,
+    /// The estimated size of the messages in a session file, if the provider counted so much less
+    /// that the agent cannot have sent all of them in its last request.
+    pub unsent: Option<u64>,
     /// The number of requests, at that pace, until the context window is full or, after a summary,
     /// until that size is reached again.
     pub requests_left: Option<u64>,

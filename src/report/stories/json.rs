@@ -69,7 +69,7 @@ fn story(story: &Story) -> Value {
         },
         "growth": {
             "points": points.collect::<Vec<_>>(), "steepest": steepest.collect::<Vec<_>>(), "window": growth.window,
-            "per_request": growth.per_request, "steps": growth.steps, "summary_at": growth.summary_at, "requests_left": growth.requests_left,
+            "per_request": growth.per_request, "steps": growth.steps, "summary_at": growth.summary_at, "unsent": growth.unsent, "requests_left": growth.requests_left,
         },
         "unmarked": story.unmarked, "has_bodies": story.has_bodies,
         "sentences": of_story(story).into_iter().map(|it| it.text).collect::<Vec<_>>(),

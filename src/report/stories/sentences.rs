@@ -137,11 +137,21 @@ fn added(one: Loss, other: Loss) -> Loss {
 }
 
 fn of_loss(loss: Loss) -> String {
-    let dollars = loss
-        .dollars
-        .map(|dollars| format!(", about {}", money(dollars)))
-        .unwrap_or_default();
-    format!("{} tokens{dollars}", thousands(loss.tokens))
+    format!("{} tokens{}", thousands(loss.tokens), price(loss))
+}
+
+fn read_again(loss: Loss) -> String {
+    format!(
+        "{} tokens read again{}",
+        thousands(loss.tokens),
+        price(loss)
+    )
+}
+
+fn price(loss: Loss) -> String {
+    let dollars = loss.dollars;
+    let price = dollars.map(|dollars| format!(", about {}", money(dollars)));
+    price.unwrap_or_default()
 }
 
 fn money(dollars: f64) -> String {
@@ -315,10 +325,7 @@ fn cost(found: &Break) -> String {
         return format!("{why}{times}");
     }
     let each = loss.tokens / loss.requests.max(1) as u64;
-    let dollars = loss
-        .dollars
-        .map(|dollars| format!(", about {}", money(dollars)))
-        .unwrap_or_default();
+    let dollars = price(loss);
     match loss.requests {
         1 => format!("{} tokens read again{dollars}{times}", thousands(each)),
         requests => format!(
@@ -442,7 +449,7 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
 /// Returns the part of the input that came from the cache, in words.
 fn of_cache(counted: &Counted) -> String {
     if counted.told == 0 {
-        return "cached ones not told".to_owned();
+        return "the log does not say how many of them were cached".to_owned();
     }
     let share = percent(counted.read, counted.told_input);
     let of = match counted.answers - counted.told {
@@ -488,17 +495,22 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
     }
     told.extend(counted.missed.as_ref().map(missed));
     if counted.uncached > 0 {
+        let begin = if counted.uncached == 1 {
+            "begins"
+        } else {
+            "begin"
+        };
         told.push(note(format!(
-            "nothing came from the cache in {} that begin with what was sent before: the server does not cache, or does not report it",
+            "nothing came from the cache, although {} {begin} with what was sent before: the server does not cache, or does not report it",
             count(counted.uncached, "request")
         )));
     }
     if let Some(expired) = &counted.expired {
         told.push(note(format!(
-            "the cache expired in a pause before {} (the longest pause {}): {}",
+            "the cache expired in a pause before {}, the longest of {}: {}",
             listed(&expired.requests, expired.loss.requests),
             minutes(expired.pause),
-            of_loss(expired.loss)
+            read_again(expired.loss)
         )));
     }
     told
@@ -508,10 +520,10 @@ fn missed(missed: &Missed) -> Sentence {
     let pause = missed.pause.filter(|pause| *pause >= 60);
     let pause = pause.map(|pause| format!(" after a pause of {}", minutes(pause)));
     let all = match missed.loss.requests {
-        1 => format!("{} read again", of_loss(missed.loss)),
+        1 => read_again(missed.loss),
         requests => format!(
-            "{} read again in {}",
-            of_loss(missed.loss),
+            "{} in {}",
+            read_again(missed.loss),
             listed(&missed.requests, requests)
         ),
     };
@@ -566,6 +578,13 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
         (0, true) => None,
         (0, false) => Some("; the file contains only the messages".to_owned()),
         (other, _) => Some(format!(", not in the file {}", thousands(other))),
+    };
+    let rest = match growth.unsent {
+        Some(all) => Some(format!(
+            "; the messages in the file have {} tokens, so not all were sent",
+            thousands(all)
+        )),
+        None => rest,
     };
     let counted = if growth.is_counted {
         ", as counted by the provider"
