@@ -141,7 +141,7 @@ fn pace(sizes: &[u64]) -> Option<(u64, usize)> {
     steps.sort_unstable();
     let middle = steps.len() / 2;
     let median = match steps.len() % 2 {
-        0 => (steps[middle - 1] + steps[middle]) / 2,
+        0 => i64::midpoint(steps[middle - 1], steps[middle]),
         _ => steps[middle],
     };
     let pace = u64::try_from(median).ok().filter(|pace| *pace > 0)?;

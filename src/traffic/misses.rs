@@ -172,7 +172,7 @@ mod tests {
             let life = Life::of(
                 WireFormat::OpenAiResponses,
                 Server::OpenAi,
-                model,
+                Some(model),
                 retention,
                 false,
             );
@@ -187,7 +187,7 @@ mod tests {
             Life::of(
                 WireFormat::AnthropicMessages,
                 Server::Anthropic,
-                "claude",
+                None,
                 None,
                 is_hour,
             )

@@ -506,10 +506,20 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
         )));
     }
     if let Some(expired) = &counted.expired {
+        let pauses = match expired.loss.requests {
+            1 => format!(
+                "a pause of {} before request {}",
+                minutes(expired.pause),
+                expired.request
+            ),
+            requests => format!(
+                "pauses before {}, the longest of {}",
+                listed(&expired.requests, requests),
+                minutes(expired.pause)
+            ),
+        };
         told.push(note(format!(
-            "the cache expired in a pause before {}, the longest of {}: {}",
-            listed(&expired.requests, expired.loss.requests),
-            minutes(expired.pause),
+            "the cache expired in {pauses}: {}",
             read_again(expired.loss)
         )));
     }

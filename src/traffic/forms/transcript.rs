@@ -274,10 +274,9 @@ impl Transcript {
         } else if id.is_some()
             && id == self.pending_id
             && let Some(pending) = &mut self.pending
+            && answer.usage.is_some()
         {
-            if answer.usage.is_some() {
-                pending.answer = answer;
-            }
+            pending.answer = answer;
         }
         self.say_more(
             known,
