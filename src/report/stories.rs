@@ -71,6 +71,19 @@ fn untold(stories: &Stories, most: usize) -> Option<String> {
     Some(format!("{more}{kind} {verb} not shown{listed}"))
 }
 
+/// Returns text whose parts in backticks are code.
+fn prose(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`')
+        && let Some((name, behind)) = after.split_once('`')
+    {
+        shown.push_str(&format!("{}<code>{}</code>", html(before), html(name)));
+        rest = behind;
+    }
+    shown + &html(rest)
+}
+
 fn lines(sentence: &Sentence) -> Text {
     let mark = if sentence.is_finding { "!" } else { " " };
     let mut shown = text!("{} {}\n", mark, &sentence.text);
@@ -102,12 +115,12 @@ pub fn stories_markdown(stories: &Stories) -> Text {
         shown.push_str(&format!("### {}\n\n", html(&heading(at, story))));
         for sentence in of_story(story) {
             let mark = if sentence.is_finding { "**!** " } else { "" };
-            shown.push_str(&format!("- {mark}{}", html(&sentence.text)));
+            shown.push_str(&format!("- {mark}{}", prose(&sentence.text)));
             if let (Some(before), Some(after)) = (&sentence.before, &sentence.after) {
                 shown.push_str(&format!("<br>{} → {}", code(before), code(after)));
             }
             if let Some(help) = &sentence.help {
-                shown.push_str(&format!("<br>{}", html(help)));
+                shown.push_str(&format!("<br>{}", prose(help)));
             }
             if let Some(place) = &sentence.place {
                 shown.push_str(&format!(" ({})", code(&spelled(place))));
@@ -117,7 +130,7 @@ pub fn stories_markdown(stories: &Stories) -> Text {
         shown.push('\n');
     }
     if let Some(more) = untold(stories, usize::MAX) {
-        shown.push_str(&format!("{}\n", html(&more)));
+        shown.push_str(&format!("{}\n", prose(&more)));
     }
     Text::lines(&shown)
 }

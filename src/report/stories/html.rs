@@ -2,7 +2,7 @@
 //! its story.
 
 use super::sentences::{Sentence, heading, of_story, summary};
-use super::{spelled, told, untold};
+use super::{prose, spelled, told, untold};
 use crate::report::escape::{code, html};
 use crate::report::thousands;
 use crate::text::Text;
@@ -60,19 +60,6 @@ fn section(at: usize, story: &Story) -> String {
         html(&heading(at, story)),
         picture(story)
     )
-}
-
-/// Returns text whose parts in backticks are code.
-fn prose(text: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('`')
-        && let Some((name, behind)) = after.split_once('`')
-    {
-        shown.push_str(&format!("{}<code>{}</code>", html(before), html(name)));
-        rest = behind;
-    }
-    shown + &html(rest)
 }
 
 fn sentence(sentence: &Sentence) -> String {
