@@ -181,7 +181,7 @@ pub struct Checks {
     families: Vec<Arc<Family>>,
     /// The known facts about `model`.
     facts: Arc<ModelFacts>,
-    /// The remembered results of the rules for this destination.
+    /// The cached results of the rules for this destination.
     known: OnceLock<Arc<Known>>,
 }
 
@@ -394,7 +394,7 @@ impl Checks {
         protocol::check(loud.unwrap_or(protocol::EVERY), own, is_readable)
     }
 
-    /// Returns the remembered results of the rules for this destination.
+    /// Returns the cached results of the rules for this destination.
     fn known(&self, memory: &Memory) -> &Known {
         self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());

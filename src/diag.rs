@@ -278,7 +278,8 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the JSON pointer into the request body. The root says nothing, and is left out.
+    /// Sets the JSON pointer into the request body. The root pointer is omitted, because it adds no
+    /// information.
     #[must_use]
     pub(crate) fn in_body_at(mut self, pointer: &str) -> Diagnostic {
         self.pointer = Some(pointer.to_owned()).filter(|pointer| !pointer.is_empty());
@@ -547,7 +548,7 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
     }
 }
 
-/// The maximum difference in likeness between the best suggestion and the other suggestions.
+/// The maximum difference in similarity between the best suggestion and the other suggestions.
 const NEARLY_AS_ALIKE: f64 = 0.04;
 
 /// The maximum length of a name that gets suggestions, in bytes.
@@ -576,7 +577,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// Returns the likeness of two names, from 0 to 1; `None` if the candidate is not worth suggesting.
+/// Returns the similarity of two names, from 0 to 1; `None` if the candidate is not worth
+/// suggesting.
 fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     let score = strsim::jaro_winkler(wanted, candidate);
     let most = 2.min(wanted.len() / 3);

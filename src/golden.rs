@@ -29,7 +29,7 @@ pub const FOLDER: &str = "golden";
 /// The name of the file that contains everything in an agent's request except the body.
 pub const REQUEST: &str = "request.json";
 
-/// The keys in every `request.json`, besides the agent's name.
+/// The keys in every `request.json`, except the agent's name.
 const REQUEST_KEYS: [&str; 6] = [
     "provider_instance",
     "client_api",
@@ -266,13 +266,13 @@ pub fn orphans<'n>(
             )?);
         }
     }
-    // A folder with only foreign files belongs to somebody else, and is not reported.
+    // A folder with only foreign files does not belong to reqc, and is not reported.
     found.foreign.retain(|path| manifest.names_file(path));
     Ok(found)
 }
 
-/// Returns the paths of the form `<slug>/<name>.json`. `request.json`, which proves who owns the
-/// other files, comes last.
+/// Returns the paths of the form `<slug>/<name>.json`. `request.json`, which proves that reqc wrote
+/// the other files, comes last.
 fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
     let files = output
         .list(&join(folder, slug))?

@@ -29,7 +29,8 @@ pub struct JsonError {
     pub problem: Problem,
     /// The byte range in the text.
     pub range: Range<usize>,
-    /// For a bracket that is not closed in time, the range at which it should have been closed.
+    /// For [`Problem::NotClosed`], the range of the character before which the bracket should have
+    /// been closed.
     pub met: Option<Range<usize>>,
 }
 
@@ -303,8 +304,8 @@ fn parse_fast(text: &str) -> Option<Value> {
     (!oversized || scan::scan(text).is_ok()).then_some(value)
 }
 
-/// Builds a [`Value`]. Rejects duplicate keys, and records whether there are floats that are so
-/// large that they may stand for integers beyond 64 bits.
+/// Builds a [`Value`]. Rejects duplicate keys, and records whether any float is so large that it
+/// may represent an integer beyond 64 bits.
 struct Strict<'a> {
     oversized: &'a mut bool,
 }

@@ -1,8 +1,8 @@
 //! Checks, compiles and renders templates. No other module uses `minijinja`.
 //!
 //! Input: partials from a [`Repo`] and template strings from profiles. Output: rendered text, or
-//! findings at the line of the TOML file or partial that caused them. Does not check that the text
-//! is JSON.
+//! findings at the line of the TOML file or partial that caused them. This module does not check
+//! that the text is JSON.
 //!
 //! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for
 //! conversations up to a given size. All threads share both.
@@ -164,7 +164,7 @@ pub struct Engine {
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     memory: Arc<Memory>,
-    /// Identifies this engine in keys of the memory.
+    /// Identifies this engine in cache keys.
     id: Identity,
 }
 
@@ -552,7 +552,7 @@ impl Engine {
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
-    /// Notes names in a system prompt that do not exist there: `ctx`, and misspelled variables.
+    /// Records names in a system prompt that do not exist there: `ctx`, and misspelled variables.
     /// These are reported even if no context reaches them.
     fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
         let known = prompt::VARIABLES;
@@ -789,7 +789,7 @@ pub struct BodyInput<'a> {
     pub system_prompt: Option<&'a str>,
     /// The wire format's rule for tool IDs.
     pub ids: IdRule,
-    /// The permission to keep output for other agents; `None` if nothing may be kept.
+    /// The permission to cache output for other agents; `None` if nothing may be cached.
     pub(crate) keep: Option<Keep>,
 }
 
@@ -825,7 +825,7 @@ impl Renderer<'_> {
         let library = BodyLibrary {
             engine: self.engine,
             input,
-            // The output of a template that several agents share is kept as a whole.
+            // The output of a template that several agents share is cached as a whole.
             keep: input.keep.filter(|_| !self.is_shared(id)),
             fuel: self.fuel,
             left_out: LeftOut::default(),

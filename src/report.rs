@@ -135,8 +135,8 @@ fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }
 
-/// The last column at which a location is easy to find in an editor. Programs write bodies on one
-/// line.
+/// The last column at which a location is easy to find in an editor. Bodies written by programs are
+/// usually on a single long line.
 const LAST_COLUMN: usize = 200;
 
 /// Returns the JSON pointer of a finding that is far from the beginning of its line.

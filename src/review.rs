@@ -695,7 +695,7 @@ impl Explained<'_> {
         causes
     }
 
-    /// Returns the silent edits that the roll does not report.
+    /// Returns the silent edits whose effect `roll` does not report.
     fn told_alone(&self, silent: BTreeSet<usize>, roll: &Roll) -> Vec<Edit> {
         let paths = roll.paths();
         let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);

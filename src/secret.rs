@@ -640,7 +640,7 @@ mod tests {
         ] {
             assert_eq!(masked(plain), plain);
         }
-        // This is encoded data.
+        // This is encoded data, not a key.
         let data = format!("gAAAAABpfFU202AuzUD3Xsk-{random}");
         assert_eq!(masked(&data), data);
     }

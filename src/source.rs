@@ -101,7 +101,7 @@ pub struct SourceFile {
     start: Position,
 }
 
-/// The minimum length, in bytes, at which a piece of a key reveals something about the key.
+/// The minimum length, in bytes, of a piece that reveals something about its key.
 const SHORTEST_PIECE: usize = 8;
 
 /// The size, in bytes, of the blocks in which characters are counted.

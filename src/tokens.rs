@@ -150,10 +150,10 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     tokens * SURE / 100
 }
 
-/// The minimum length, in bytes, at which a string of only Base64 characters counts as data.
+/// The minimum length, in bytes, at which a string of only base64 characters counts as data.
 const DATA: usize = 2048;
 
-/// Returns `true` for Base64 data: a `data:` URL, or a long string of only Base64 characters. If
+/// Returns `true` for base64 data: a `data:` URL, or a long string of only base64 characters. If
 /// there is no rule for its kind (videos, generated pictures), data counts as zero, because its
 /// count as text would be a hundred times too high.
 fn is_data(text: &str) -> bool {

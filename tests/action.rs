@@ -14,7 +14,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Appends its arguments to `calls`, one a line, and writes a report to each file that `--format`
+/// Appends its arguments to `calls`, one per line, and writes a report to each file that `--format`
 /// names.
 const REQC: &str = r#"#!/bin/bash
 printf '%s\n' "$@" '--' >>"$SCRATCH/calls"

@@ -68,7 +68,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The tests that look at all bodies together.
+/// Returns the tests that examine all bodies together.
 fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     let (compiler, root) = (Arc::clone(compiler), root.to_owned());
     let bodies = root.clone();
@@ -274,7 +274,7 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
     }
 }
 
-/// The files of all wire formats, sorted.
+/// Returns the files of all wire formats, sorted.
 fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     let mut files = Vec::new();
     for wire in WireFormat::ALL {
@@ -295,7 +295,7 @@ fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
 /// cited.
 const UNCITED: [&str; 2] = ["made for this test", "public code that quotes"];
 
-/// The best rank of a body's sources.
+/// Returns the best rank of a body's sources.
 fn rank(case: &Value) -> Result<Option<Rank>, Failed> {
     Ok(citations(text(case, "source")?)
         .first()
@@ -383,7 +383,7 @@ impl Recordings {
         Ok(())
     }
 
-    /// The recordings that rules cite as evidence, but that no body comes from.
+    /// Returns the recordings that rules cite as evidence, but that no body comes from.
     fn unshown(&self) -> Vec<&'static str> {
         let evidence = all_rules().into_iter().flat_map(|rule| rule.evidence);
         let recorded = evidence.filter(|evidence| evidence.rank() == Rank::Recorded);
@@ -474,7 +474,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     Ok(Judge::new(compiler).problems(&body(case)?, wire, &target))
 }
 
-/// The body of a case, with repeated strings expanded.
+/// Returns the body of a case, with repeated strings expanded.
 fn body(case: &Value) -> Result<Value, Failed> {
     let mut body = case.get("body").ok_or("the file has no `body`")?.clone();
     for (pointer, times) in case
@@ -536,7 +536,7 @@ fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> R
     }
 }
 
-/// Returns whether a location is that of the mistake, or contains it, or is inside it.
+/// Returns `true` if a location is that of the mistake, or contains it, or is inside it.
 fn is_near(found: &str, expected: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner

@@ -311,7 +311,7 @@ fn listed(line: &str) -> Place {
     )
 }
 
-/// The marks of a line: the number of lines above it, and the code.
+/// Returns the marks of a line: the number of lines above it, and the code.
 fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     line.split("#~").skip(1).map(|mark| {
         let rest = mark.trim_start_matches('^');

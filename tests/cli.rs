@@ -23,7 +23,7 @@ const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nunset = [\"de
 const BROKEN: &str =
     "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
-/// A folder of files with a space in its name.
+/// Returns a folder of files with a space in its name.
 fn repository(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let scratch = tempfile::tempdir().expect("a folder");
     let root = scratch.path().join("a repository");
@@ -68,7 +68,7 @@ fn reqc(root: &Path, arguments: &[&str]) -> Ran {
     ran(command(root, arguments).output().expect("the binary runs"))
 }
 
-/// Every file below a folder, with its bytes and modification time.
+/// Returns every file below a folder, with its bytes and modification time.
 fn state(root: &Path) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_path_buf()];
@@ -1049,7 +1049,7 @@ fn what_is_gone_from_golden_files_is_told_by_its_cause() {
     }
 }
 
-/// A repository with two branches that make different edits to their common base.
+/// Returns a repository with two branches that make different edits to their common base.
 fn branches() -> (TempDir, PathBuf) {
     let (scratch, root) = repository(&[
         (

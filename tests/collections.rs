@@ -22,15 +22,15 @@ fn load(name: &str) -> Compiler {
     )
 }
 
-/// All findings of a complete run.
+/// Returns all findings of a complete run.
 fn findings(compiler: &Compiler) -> Vec<Diagnostic> {
     compiler
         .report(&Selection::default(), &PolicyOptions::default())
         .findings
 }
 
-/// Errors and findings about the dialect, as `PATH:LINE CODE`. Other warnings are about style, and
-/// may become more.
+/// Returns errors and findings about the dialect, as `PATH:LINE CODE`. Other warnings are about
+/// style, and their number may grow.
 fn notable(compiler: &Compiler) -> Vec<String> {
     let notable = |finding: &&Diagnostic| {
         finding.severity == Severity::Error || finding.rule.code.starts_with("dialect/")
@@ -86,8 +86,9 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
     // All findings are correct: tools are written only if a conversation has some, Codestral
     // accepts no images, Mistral rejects the order of roles, and the base's prompt loses its last
-    // line end. These templates do not know documents or provider blocks, so messages of only these
-    // are empty or missing, as are turns of only thinking, which Mistral's format rejects too.
+    // line end. These templates do not support documents or provider blocks, so messages with only
+    // these are empty or missing, as are turns with only thinking, which Mistral's format rejects
+    // too.
     let expected = [
         "claude_base.toml:9 dialect/prompt-text",
         "mistral_chat.toml:3 provider/other-format: `Relay Mistral` accepts mistral-chat, but the inherited body is written for openai-chat",
@@ -109,9 +110,9 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     assert!(compiler.agents().iter().all(|(_, usable)| *usable));
 }
 
-/// All findings are correct: these templates do not know documents, recordings or provider blocks.
-/// They write no attached files, error marks, or images in results; one ignores the user's text
-/// next to results; some write only a part of a conversation.
+/// All findings are correct: these templates do not support documents, recordings or provider
+/// blocks. They write no attached files, error marks, or images in results; one ignores the user's
+/// text next to results; some write only a part of a conversation.
 #[test]
 fn what_the_collections_lose_is_told() {
     for collection in ["flat", "nested"] {

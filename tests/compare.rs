@@ -34,7 +34,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All golden bodies, with their wire formats.
+/// Returns all golden bodies, with their wire formats.
 fn golden_bodies() -> BTreeMap<PathBuf, (WireFormat, Value)> {
     let mut bodies = BTreeMap::new();
     for folder in files(&root().join("golden"))
@@ -136,7 +136,7 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
     }
 }
 
-/// Returns whether a member means the same as no member.
+/// Returns `true` if a member means the same as no member.
 fn is_default(name: &str, member: &Value) -> bool {
     let is_off = name == "thinking" && member["type"] == "disabled";
     let says_nothing = member.as_object().is_some_and(serde_json::Map::is_empty);
@@ -372,7 +372,7 @@ fn what_cannot_be_compared_says_why() {
     }
 }
 
-/// A body with this many messages.
+/// Returns a body with this many messages.
 fn long(messages: usize) -> Value {
     let message = |at: usize| {
         let role = if at.is_multiple_of(2) {

@@ -43,7 +43,8 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).expect("written");
 }
 
-/// A repository with one agent, whose messages are written by this partial, and its own contexts.
+/// Returns a repository with one agent, whose messages are written by this partial, and its own
+/// contexts.
 fn repository(partial: &str, contexts: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
@@ -63,7 +64,7 @@ fn repository(partial: &str, contexts: &[&str]) -> TempDir {
     folder
 }
 
-/// A partial with this text after its messages.
+/// Returns a partial with this text after its messages.
 fn around(inner: &str) -> String {
     format!(
         "{{% set blank = [] %}}{{% set zero = [] %}}[{{% for message in ctx.history %}}1,{{% endfor %}}\n{inner}\n]"
@@ -73,7 +74,7 @@ fn around(inner: &str) -> String {
 const HELLO: &str = r#""history": [{"role": "user", "content": "Hello"}]"#;
 const NOTHING: &str = r#""history": []"#;
 
-/// The gaps of a partial in these contexts, each as `LINE KIND: MISSING: NEEDS`.
+/// Returns the gaps of a partial in these contexts, each as `LINE KIND: MISSING: NEEDS`.
 fn gaps(partial: &str, contexts: &[&str]) -> Vec<String> {
     let folder = repository(partial, contexts);
     let ran = reqc(

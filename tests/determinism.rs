@@ -77,7 +77,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a UTF-8 path")
 }
 
-/// All files below a folder, sorted by path.
+/// Returns all files below a folder, sorted by path.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut pending = vec![folder.to_path_buf()];

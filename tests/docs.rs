@@ -50,7 +50,8 @@ fn mentions<'a>(path: &str, names: impl IntoIterator<Item = &'a str>) {
     assert!(missing.is_empty(), "{path} does not mention {missing:?}");
 }
 
-/// Returns whether the text has the name as code: `` `name` ``, `` `name(…)` `` or `` `[name]` ``.
+/// Returns `true` if the text has the name as code: `` `name` ``, `` `name(…)` `` or
+/// `` `[name]` ``.
 fn has_name(text: &str, name: &str) -> bool {
     [
         format!("`{name}`"),
@@ -333,7 +334,7 @@ fn help(command: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("help is text")
 }
 
-/// The long options that a help text lists.
+/// Returns the long options that a help text lists.
 fn options(help: &str) -> Vec<&str> {
     let lines = help
         .lines()
@@ -814,7 +815,7 @@ impl Page {
     }
 }
 
-/// Returns whether the lines match; an ellipsis matches any number of lines.
+/// Returns `true` if the lines match; an ellipsis matches any number of lines.
 fn fits(shown: &[&str], real: &[&str]) -> bool {
     match (shown.split_first(), real.split_first()) {
         (None, None) => true,
@@ -875,7 +876,7 @@ fn the_number_of_messages_is_right() {
     }
 }
 
-/// Returns whether documents are rewritten instead of compared.
+/// Returns `true` if documents are rewritten instead of compared.
 fn updating() -> bool {
     std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1")
 }
@@ -917,7 +918,7 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
 }
 
-/// The Markdown files in the root, `docs/` and `docs/rules/`.
+/// Returns the Markdown files in the root, `docs/` and `docs/rules/`.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["", "docs", "docs/rules"] {
@@ -932,7 +933,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The targets of inline links outside code blocks, except URLs.
+/// Returns the targets of inline links outside code blocks, except URLs.
 fn links(text: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let mut in_code = false;
@@ -952,7 +953,7 @@ fn links(text: &str) -> Vec<&str> {
     links
 }
 
-/// The anchor of a heading.
+/// Returns the anchor of a heading.
 fn slug(heading: &str) -> String {
     let text = heading
         .trim_start_matches('#')

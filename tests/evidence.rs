@@ -159,7 +159,7 @@ fn bundled() -> Vec<Arc<Family>> {
     compiler.repo().families.clone()
 }
 
-/// The sources of a fact, or else those of its family.
+/// Returns the sources of a fact, or else those of its family.
 fn sources(origin: &Origin, family: &Family) -> Vec<Citation> {
     let source = origin.source.as_ref().or(family.origin.source.as_ref());
     source.map(|source| citations(source)).unwrap_or_default()

@@ -16,7 +16,8 @@ use reqc::world::MemoryWorld;
 const BASE: &str =
     "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
 
-/// A repository of one agent with this body template or system prompt, and with more files.
+/// Compiles a repository with one agent, which has this body template or system prompt, and with
+/// these additional files.
 fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler {
     let base = MemoryWorld::from_iter([
         (
@@ -44,7 +45,7 @@ fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler
     Compiler::load(Arc::new(own), Arc::new(base), LoadOptions::default())
 }
 
-/// Returns whether a finding is about lost content, which these agents have because they write
+/// Returns `true` if a finding is about lost content, which these agents have because they write
 /// almost nothing of a conversation.
 fn is_loss(finding: &Diagnostic) -> bool {
     finding.rule.code.starts_with("flow/")
@@ -307,7 +308,7 @@ fn shared_and_circular_values_end() {
             "{step}: {found:?}"
         );
     }
-    // Values within the limits cannot be read again and again.
+    // Values within the limits cannot be read any number of times.
     for work in [
         "l == l | list",
         "l ~ ''",
@@ -439,7 +440,7 @@ fn a_panic_loses_one_agent() {
     assert_eq!(findings[0].message, "reqc failed on the agent `A`: no");
 }
 
-/// Expressions that combine hostile values in all ways.
+/// Generates expressions that combine hostile values in all ways.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "0",
@@ -536,7 +537,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Statements with expressions, in a loop.
+/// Generates statements with expressions, in a loop.
 fn template() -> impl Strategy<Value = String> {
     let statement = (expression(), expression(), 0..13_usize).prop_map(|(a, b, kind)| match kind {
         0 => format!("{{{{ {a} }}}}"),

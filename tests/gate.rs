@@ -391,7 +391,8 @@ fn paths_limit_what_is_checked() {
         ran.out,
         ran.err
     );
-    // From the folder above, as hooks of a repository with several folders do, and from inside.
+    // Run from the parent folder, as hooks of a repository with several folders do, and from
+    // inside.
     let above = folder.root.parent().expect("a folder");
     let ran = run(above, &["check", "a repository/agents/x/helper.toml"], None);
     assert!(
@@ -748,7 +749,7 @@ fn a_pinned_version_refuses_another_one() {
     assert_eq!(folder.reqc(&["check"]).code, 0);
 }
 
-/// The scripts of a workflow file, each with the name of its step.
+/// Returns the scripts of a workflow file, each with the name of its step.
 fn scripts(yaml: &str) -> Vec<(String, String)> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let (mut found, mut name): (Vec<(String, String)>, String) = (Vec::new(), String::new());

@@ -151,7 +151,7 @@ struct Trip {
     wire: WireFormat,
 }
 
-/// All bodies of the bundled agents for contexts of this kind.
+/// Returns all bodies of the bundled agents for contexts of this kind.
 fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
     let mut trips = Vec::new();
     for (id, _) in compiler.agents() {
@@ -180,7 +180,7 @@ fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
     trips
 }
 
-/// The bodies that a round trip changes.
+/// Returns the bodies that a round trip changes.
 fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
     let name = |at: usize| format!("trip-{at}");
     let files = trips.iter().enumerate().map(|(at, trip)| {
@@ -203,7 +203,7 @@ fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
             .body(id, &name(at), None)
             .expect("of this kind")
             .expect("it compiles");
-        // As text, because the order of members must stay too.
+        // Compared as text, because the order of members must stay the same too.
         let [before, after] = [&trip.body, body.value()].map(Value::to_string);
         if before != after {
             changed.push((trip, body.value().clone()));
@@ -287,8 +287,8 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
                 pointer.starts_with("/tools/") && says("a context can contain only function tools");
             let is_of_agent =
                 pointer.matches('/').count() == 1 || says("this belongs to the agent") || is_hosted;
-            // Cache breakpoints and system items may be lost too, because no format has the kind of
-            // the item.
+            // Cache breakpoints and system items may be lost too, because no format contains the
+            // kind of an item.
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
                 && !loss.why.starts_with("a system message after the first")
@@ -423,7 +423,7 @@ fn every_agent_takes_redacted_contexts() {
     assert!(told.is_empty(), "{told:#?}");
 }
 
-/// Words that no file of contexts contains.
+/// Generates words that no file of contexts contains.
 fn secret() -> impl Strategy<Value = String> {
     "[b-wyzB-WYZ]{6,12}( [a-w]{3,9}){0,3}[,.\\n]?"
 }
@@ -466,7 +466,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The value with this index, depth first.
+/// Returns the value with this index, counted depth first.
 fn nth<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
     if *at == 0 {
         return Some(value);
@@ -731,7 +731,7 @@ fn calls_without_ids_are_answered_in_their_order() {
     assert_eq!(context["history"][2]["content"][1]["content"], "two");
 }
 
-/// The blocks in the messages of an imported context, and the losses.
+/// Returns the blocks in the messages of an imported context, and the losses.
 fn blocks(wire: WireFormat, body: &Value) -> (Vec<Value>, Vec<(String, String)>) {
     let context: Value =
         serde_json::from_str(&imported(body, wire, "a", false).text).expect("JSON");

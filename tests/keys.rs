@@ -71,7 +71,7 @@ const PART: usize = 8;
 /// The number of locations tried in each case, unless `REQC_KEYS=all`.
 const PLACES: usize = 1;
 
-/// Only every so many cases are tried, unless `REQC_KEYS=all`.
+/// One in this many cases is tried, unless `REQC_KEYS=all`.
 const EVERY: usize = 8;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -93,7 +93,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// Returns whether all cases are tried, in all places.
+/// Returns `true` if all cases are tried, in all locations.
 fn all() -> bool {
     std::env::var("REQC_KEYS").is_ok_and(|value| value == "all")
 }
@@ -183,7 +183,8 @@ struct Planted {
 }
 
 impl Planted {
-    /// The key to plant. Without quotes around it, a key with dots would be read as three names.
+    /// Returns the key to plant. Without quotes around it, a key with dots would be read as three
+    /// names.
     fn key(&self, files: &Files, number: usize) -> &'static Key {
         let key = &KEYS[number % KEYS.len()];
         let is_quoted = |place: &Range<usize>| files[&self.path][..place.start].ends_with(b"\"");
@@ -218,7 +219,7 @@ impl Planted {
     }
 }
 
-/// Every location in these files: quoted strings, words, and file names.
+/// Returns every location in these files: quoted strings, words, and file names.
 fn planted(files: &Files) -> Vec<Planted> {
     let mut all = Vec::new();
     for (path, bytes) in files {
@@ -280,7 +281,7 @@ fn chosen(places: Vec<Planted>, case: &Path) -> Vec<(usize, Planted)> {
         .collect()
 }
 
-/// The files of a case that belong to its repository.
+/// Returns the files of a case that belong to its repository.
 fn files_of(case: &Path) -> Files {
     let (mut found, mut open) = (Files::new(), vec![case.to_path_buf()]);
     while let Some(folder) = open.pop() {

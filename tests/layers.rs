@@ -1,8 +1,8 @@
 //! The modules of `src/` import only modules above them in the table of `ARCHITECTURE.md`. Inside a
-//! folder (a "room"), a module imports only modules whose `mod` lines come before its own, also
+//! folder (a "room"), a module imports only modules whose `mod` lines come before its own, even
 //! through re-exports of the file that declares them (the "door"). In the folders of [`DOORS`], no
 //! module uses the items of its own door: they are for other folders. The modules of [`PATH`] have
-//! few public items, and the documentation says who needs each other module.
+//! few public items, and the documentation says who needs each of the other modules.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
@@ -61,7 +61,7 @@ fn named(text: &str) -> Vec<String> {
     named_after(&code(text), &["crate::"])
 }
 
-/// Returns a file without its comments and its module of tests. (`mod tests;`, which can stand at
+/// Returns a file without its comments and its module of tests. (`mod tests;`, which may be near
 /// the top, is not the end of the code.)
 fn code(text: &str) -> String {
     let tests = text.match_indices("\n#[cfg(test)]\nmod ").find(|(at, it)| {
@@ -75,7 +75,7 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-/// Returns the names that follow any of these prefixes, unless the path goes on with `super::`.
+/// Returns the names that follow any of these prefixes, unless the path continues with `super::`.
 fn named_after(code: &str, beginnings: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for beginning in beginnings {

@@ -122,7 +122,7 @@ fn the_summary_says_whose_model_is_unknown() {
     assert!(out.ends_with("no findings\n"), "{out}");
 }
 
-/// The findings of a file, one per line, followed by the summary.
+/// Returns the findings of a file, one per line, followed by the summary.
 fn told(name: &str, text: &str, arguments: &[&str]) -> (i32, String) {
     let folder = folder(&[(name, text)]);
     let format: &[&str] = if arguments.contains(&"--format") {
@@ -353,7 +353,7 @@ fn an_mcp_server_needs_a_toolset_if_a_header_asks_for_the_newer_connector() {
     assert_eq!(code, 0, "{out}");
 }
 
-/// A HAR file with an entry for each URL and body.
+/// Returns a HAR file with an entry for each URL and body.
 fn har(entries: &[(&str, &str)]) -> String {
     let entry = |(url, body): &(&str, &str)| {
         let headers = json!([{"name": "x-api-key", "value": "hidden-in-no-form"}]);
@@ -558,7 +558,7 @@ fn a_port_that_servers_share_makes_no_errors() {
     let (code, out) = told_of(&[]);
     let guessed = "warning[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url` (only the port suggests LM Studio)";
     assert!(code == 0 && out.contains(guessed), "{out}");
-    // Whoever names the server is sure of it.
+    // A server that the user names is certain.
     let (code, out) = told_of(&["--provider", "LM Studio (Chat Completions)"]);
     let certain = "error[schema/invalid-value]: `/messages/0/content/0/type` cannot be `video_url`";
     assert!(code == 1 && out.contains(certain), "{out}");
@@ -863,7 +863,8 @@ fn links_of_a_repository_are_not_followed() {
     );
 }
 
-/// Three requests of one conversation whose system prompt contains the time and hostile text.
+/// Returns three requests of one conversation whose system prompt contains the time and hostile
+/// text.
 fn session() -> String {
     let request = |turn: usize| {
         let hostile = "<script>alert(1)</script> </svg> \u{1b}[2J ```\n## @all ![x](javascript:y)";
@@ -1213,7 +1214,7 @@ fn a_named_server_decides_the_rules() {
     // The operator of the URL's host does not apply, either.
     let nvidia = "https://integrate.api.nvidia.com";
     assert!(at(nvidia, &["--server", "vLLM"]).contains("error[protocol/empty-content]: vLLM"));
-    // A named operator is like its own URL.
+    // Naming an operator has the same effect as its URL.
     for host in ["https://x.openai.azure.com", lab, "http://localhost:8080"] {
         let named = at(host, &["--server", "Azure"]);
         assert_eq!(named, at("https://x.openai.azure.com", &[]), "{host}");

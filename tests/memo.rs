@@ -9,7 +9,7 @@ use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryWorld, World};
 
-/// Every body and every finding of one run.
+/// Returns every body and every finding of one run.
 fn everything(compiler: &Compiler, without_memo: bool) -> (Vec<String>, Vec<Diagnostic>) {
     everything_in(compiler, None, without_memo)
 }
@@ -236,7 +236,7 @@ fn mistakes_in_shared_templates_are_found_where_they_are() {
     }
 }
 
-/// Prompts that an attacker could write.
+/// Returns prompts that an attacker could write.
 fn hostile_prompts() -> Vec<String> {
     let texts = [
         "",

@@ -297,7 +297,7 @@ fn visit(
     }
 }
 
-/// The token and value of each child, and whether it is a member of an object.
+/// Returns the token and value of each child, and `true` if it is a member of an object.
 fn children(value: &Value) -> Vec<(String, &Value, bool)> {
     match value {
         Value::Object(members) => members
@@ -366,8 +366,8 @@ fn follow<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// The schemas that describe the same value as part of this one. Of alternatives, only the one that
-/// the value selects.
+/// Returns the schemas that describe the same value as part of this one. If there are alternatives,
+/// includes only the one that the value selects.
 fn parts<'s>(root: &'s Value, schema: &'s Value, value: &Value) -> Vec<&'s Value> {
     let list = |key: &str| {
         schema

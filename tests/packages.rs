@@ -81,13 +81,13 @@ fn compare(out: &Path, pages: &mut BTreeSet<String>, command: &[&str]) {
     }
 }
 
-/// Returns whether a line of a page begins the entry of an option: `-q, --quiet` or `--deny
-/// <CODE>`.
+/// Returns `true` if a line of a page begins the entry of an option: `-q, --quiet` or
+/// `--deny <CODE>`.
 fn begins_entry(line: &str, option: &str) -> bool {
     line.starts_with('-') && line.split([' ', ',']).any(|word| word == option)
 }
 
-/// The text of a page without roff markup.
+/// Returns the text of a page without roff markup.
 fn plain(page: &str) -> String {
     let marks = [
         ("\\fB", ""),
@@ -101,7 +101,7 @@ fn plain(page: &str) -> String {
     })
 }
 
-/// The options that a help text describes, long and short.
+/// Returns the options that a help text describes, long and short.
 fn options(help: &str) -> Vec<&str> {
     let lines = help
         .lines()
@@ -115,7 +115,7 @@ fn options(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The commands that a help text lists, except for `help`.
+/// Returns the commands that a help text lists, except for `help`.
 fn commands(help: &str) -> Vec<&str> {
     let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
     let lines = listed.lines().take_while(|line| !line.trim().is_empty());
@@ -170,7 +170,7 @@ fn one_version_of_rust() {
     assert!(document("docs/install.md").contains(&format!("the Rust toolchain ({rust} or newer)")));
 }
 
-/// The target triples that a string contains.
+/// Returns the target triples that a string contains.
 fn targets(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
     let is_target = |word: &&str| {

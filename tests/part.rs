@@ -183,7 +183,7 @@ const PATHS: [&str; 15] = [
     "reqc.toml",
 ];
 
-/// A repository with one version of each file, or without it.
+/// Generates a repository in which each file has one of its versions or is missing.
 fn repository() -> impl Strategy<Value = Files> {
     prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), PATHS.len()).prop_map(
         |choices| {
@@ -200,7 +200,7 @@ fn repository() -> impl Strategy<Value = Files> {
     )
 }
 
-/// The same repository with some files edited, added or removed.
+/// Generates a repository, and the same repository with some files edited, added or removed.
 fn edited() -> impl Strategy<Value = (Files, Files)> {
     let edits = prop::collection::vec(
         (0..PATHS.len(), any::<prop::sample::Index>(), 0_u8..4),

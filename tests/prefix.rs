@@ -59,7 +59,7 @@ const CLAUDE: &str = "name = 'P'\nprovider_instance = 'Claude'\nendpoint = 'v1/m
 const SYSTEM: &str =
     "system = '{% if ctx.system_prompt is defined %}{{ tojson(ctx.system_prompt) }}{% endif %}'\n";
 
-/// A Claude agent with a system prompt and the bundled messages.
+/// Returns a Claude agent with a system prompt and the bundled messages.
 fn claude_system(prompt: &str, body: &str) -> String {
     let messages = "messages = '[{% include \"partials/anthropic/messages.jinja\" %}]'";
     format!(
@@ -67,8 +67,8 @@ fn claude_system(prompt: &str, body: &str) -> String {
     )
 }
 
-/// A Claude agent with its own template for messages. `before` and `after` are written around the
-/// blocks of each message.
+/// Returns a Claude agent with its own template for messages. `before` and `after` are written
+/// around the blocks of each message.
 fn claude_messages(head: &str, before: &str, after: &str) -> String {
     format!(
         "{CLAUDE}[body]\nmax_tokens = 1000\nmessages = '''[\n{head}\n\
@@ -279,8 +279,8 @@ fn planted() -> Vec<Planted> {
     ]
 }
 
-/// The messages of a chat as text, in OpenAI's format or a similar one, with a template for the
-/// content.
+/// Returns the messages of a chat as text, in OpenAI's format or a similar one, with a template for
+/// the content.
 fn plain(head: &str, content: &str) -> String {
     format!(
         "[body]\nmessages = '''[{head}{{% for message in ctx.history %}}\
@@ -289,8 +289,8 @@ fn plain(head: &str, content: &str) -> String {
     )
 }
 
-/// The messages of an agent with tools, with a template for the text of a result. In it, `n.at` and
-/// `n.all` count results, and `messages` counts messages.
+/// Returns the messages of an agent with tools, with a template for the text of a result. In it,
+/// `n.at` and `n.all` count results, and `messages` counts messages.
 fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
     let assistant = format!("{{% include \"partials/{provider}/assistant.jinja\" %}}");
     extending(
@@ -309,7 +309,7 @@ fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
 const OLLAMA_ID: &str = "\"tool_name\": {{ tojson(block.name) }}";
 const CALL_ID: &str = "\"tool_call_id\": {{ tojson(tool_id(block.tool_use_id)) }}";
 
-/// The messages of a Responses agent. `image` writes the members after an image's address.
+/// Returns the messages of a Responses agent. `image` writes the members after an image's address.
 fn responses(image: &str) -> String {
     extending(
         "OpenAI Responses Chat",
@@ -323,7 +323,7 @@ fn responses(image: &str) -> String {
     )
 }
 
-/// Other kinds of changes, in agents of other formats.
+/// Returns agents of other formats, with other kinds of changes.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn planted_elsewhere() -> Vec<Planted> {
     let unstable = |name, agent, pointer, line| Planted {
@@ -500,7 +500,7 @@ fn planted_elsewhere() -> Vec<Planted> {
     ]
 }
 
-/// Agents that use the position of a message, but only add text at the end.
+/// Returns agents that use the position of a message, but only add text at the end.
 fn append_only() -> Vec<(&'static str, String)> {
     let breakpoint = "{% if loop.revindex <= 3 %}{\"type\": \"text\", \"text\": \".\", \"cache_control\": {\"type\": \"ephemeral\"}},\
                       {% else %}{\"type\": \"text\", \"text\": \".\"},{% endif %}";
@@ -596,7 +596,7 @@ fn what_only_adds_is_not_told() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The source lines that a finding points to.
+/// Returns the source lines that a finding points to.
 fn lines(compiler: &Compiler, finding: &Diagnostic) -> String {
     let labels = std::iter::once(&finding.primary).chain(&finding.related);
     let line = |span: reqc::source::Span| {

@@ -53,7 +53,7 @@ impl Collection {
         Collection { files }
     }
 
-    /// The bundled agents, read from this repository.
+    /// Returns the bundled agents, read from this repository.
     fn bundled() -> Collection {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = BTreeMap::new();
@@ -75,12 +75,12 @@ impl Collection {
         Collection { files }
     }
 
-    /// The collection in the other dialect, `inja`.
+    /// Returns the collection for the original engine, which has no `reqc.toml`.
     fn flat() -> Collection {
         Collection::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat"))
     }
 
-    /// The same, read with `dialect = "inja"`: partials keep their line ends.
+    /// Returns the same collection with `dialect = "inja"`: partials keep their line ends.
     fn flat_inja() -> Collection {
         let mut collection = Collection::flat();
         collection
@@ -397,7 +397,7 @@ impl Grammar {
         ["", "", "-"][self.0.usize(..3)]
     }
 
-    /// A tag that may trim the text around it.
+    /// Generates a tag that may trim the text around it.
     fn tag(&mut self, inner: &str) -> String {
         let (before, after) = (self.dash(), self.dash());
         format!(
@@ -407,7 +407,7 @@ impl Grammar {
         )
     }
 
-    /// Writes a comma and an element, or nothing.
+    /// Generates a statement that writes a comma and an element, or nothing.
     #[expect(clippy::too_many_lines, reason = "one arm for each statement")]
     fn statement(&mut self, depth: usize) -> String {
         if depth == 0 {
@@ -533,7 +533,7 @@ impl Grammar {
         }
     }
 
-    /// The content of a captured block.
+    /// Generates the content of a captured block.
     fn text(&mut self, depth: usize) -> String {
         let expression = self.expression(2);
         match self.0.usize(..6) {
@@ -574,7 +574,7 @@ impl Grammar {
         ])
     }
 
-    /// An expression whose value is a string.
+    /// Generates an expression whose value is a string.
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self
@@ -631,7 +631,7 @@ impl Grammar {
     }
 }
 
-/// A repository with one agent for each template.
+/// Returns a repository with one agent for each template.
 fn agents_with(templates: &[String], dialect: &str) -> Compiler {
     let mut files: Vec<(String, String)> = vec![
         ("reqc.toml".into(), dialect.to_owned()),
@@ -881,7 +881,7 @@ const TURNS: &str = r#"{
   ]
 }"#;
 
-/// Agents with values that are made from several sources, or by a tag that computes them.
+/// Returns agents with values that are made from several sources, or by a tag that computes them.
 fn agents_of_pieces() -> Compiler {
     let files = [
         (
@@ -1071,8 +1071,8 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
 
-/// The values in all bodies of an agent that a location affects, after `request` if it affects the
-/// rest of the request.
+/// Returns the values in all bodies of an agent that a location affects, after `request` if it
+/// affects the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
@@ -1135,7 +1135,7 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     ] {
         assert_eq!(unfollowed(place), None, "{place}");
     }
-    // The key of a value affects the same as the value.
+    // A key affects the same places as its value.
     assert_eq!(reached(&compiler, "agents/a.toml:18:2", "A"), ["/long"]);
 }
 
@@ -1222,7 +1222,7 @@ x = { y = 1 }
     }
     assert!(values("partials/m.jinja:3").contains("/messages/0"));
     assert_eq!(values("partials/m.jinja:1"), BTreeSet::new());
-    // The end of a block affects the same as its beginning.
+    // The end of a block affects the same places as its beginning.
     let contexts = |place: &str| {
         let all =
             impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
@@ -1277,7 +1277,7 @@ fn what_puts_an_agent_together_reaches_what_comes_of_it() {
         ("agents/a.toml:10", &[]),
         ("agents/a.toml:11", &[]),
     ] {
-        // The same values in each context are listed once.
+        // Values that are affected in several contexts are listed once.
         let found: BTreeSet<String> = reached(&compiler, place, "A").into_iter().collect();
         assert_eq!(
             found,

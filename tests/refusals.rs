@@ -155,7 +155,8 @@ fn no_sentence_is_there_twice() {
     assert!(entries.len() >= 3_700, "{} sentences", entries.len());
 }
 
-/// Makes all placeholders of a sentence equal. Doubled braces are literal and not placeholders.
+/// Replaces all placeholders of a sentence with the same one. Doubled braces are literal and not
+/// placeholders.
 fn without_names(sentence: &str) -> String {
     let sentence = sentence.replace("{{", "\u{1}").replace("}}", "\u{2}");
     let mut parts = sentence.split('{');
@@ -246,7 +247,7 @@ fn filled(sentence: &str) -> String {
     filled
 }
 
-/// The forms in which users see an error message.
+/// Returns the forms in which users see an error message.
 fn wrapped(sentence: &str) -> [String; 5] {
     let json = serde_json::json!({"error": {"message": sentence, "type": "invalid_request_error"}})
         .to_string();
@@ -271,7 +272,7 @@ fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
     }
 }
 
-/// Returns whether a string is explained by this sentence, or by one that is as long or has the
+/// Returns `true` if a string is explained by this sentence, or by one that is as long or has the
 /// same reason.
 fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
     let says_more = |it: &Explanation| {
@@ -701,7 +702,7 @@ fn one_meaning_of_several_sentences_is_told_once() {
     assert_eq!(out.matches("What to do").count(), 1, "{out}");
 }
 
-/// The phrase about the size of a body is only used together with its status.
+/// The phrase about the size of a body is used only together with its status.
 #[test]
 fn words_for_a_status_count_only_with_it() {
     let status = |text: &str| Dictionary::bundled().explain(text)[0].refusal.status;
@@ -720,7 +721,8 @@ fn a_body_is_checked_for_the_server_that_rejected_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write =
         |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
-    // The message belongs to Groq, so the body is checked for Groq. Nothing in it shows the format.
+    // The message belongs to Groq, so the body is checked for Groq. Nothing in the body shows the
+    // format.
     write(
         "groq.json",
         r#"{"model": "llama-3.1-70b-versatile", "messages": [{"role": "user", "content": "Hi"}]}"#,
@@ -882,7 +884,7 @@ fn the_command_finds_the_place_that_a_message_names_in_other_ways() {
     let place = "It refers to /tools/0/function/parameters/properties/rights in the body";
     assert!(out.contains(place), "{out}");
 
-    // Google counts the properties of a schema.
+    // Google's messages refer to the properties of a schema by index.
     let gemini = serde_json::json!({
         "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
         "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "object", "properties": {
@@ -931,7 +933,7 @@ fn the_command_finds_the_place_that_a_message_names_in_other_ways() {
         "{out}"
     );
 
-    // A rejected request is not excused by a setting.
+    // No setting hides the mistake in a rejected request.
     let out = told(&[
         SENTENCE,
         "--body",
@@ -990,7 +992,7 @@ fn what_is_no_answer_or_another_request_is_told() {
         "{err}"
     );
 
-    // A LiteLLM record contains both.
+    // A LiteLLM record contains both body and answer.
     let record = serde_json::json!({
         "call_type": "anthropic_messages", "litellm_call_id": "a", "status": "failure",
         "model": "claude-sonnet-5", "model_parameters": {"max_tokens": 9}, "messages": serde_json::from_str::<serde_json::Value>(BODY).expect("JSON")["messages"],

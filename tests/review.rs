@@ -71,7 +71,7 @@ fn reviewed(older: &MemoryWorld, newer: &MemoryWorld) -> Review {
     Review::between(&side(older), &side(newer), &reviewing)
 }
 
-/// Every body and request line, by agent and context.
+/// Returns every body and request line, by agent and context.
 fn bodies(world: &MemoryWorld) -> Bodies {
     let compiler = load(world.clone());
     let run = compiler.run(&Selection::default(), |agent| {
@@ -125,8 +125,8 @@ fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     world
 }
 
-/// Compares a string with the stored one next to the files, or stores it if insta's variable says
-/// so.
+/// Compares a string with the stored one next to the files, or stores it first if `INSTA_UPDATE` is
+/// `always`.
 fn keep(kind: &str, name: &str, text: &str) {
     keep_in("kinds", kind, name, text);
 }
@@ -180,7 +180,7 @@ fn each_kind_of_edit_is_told_by_its_cause() {
 
 type Bodies = BTreeMap<(String, Option<String>), String>;
 
-/// The agents and contexts of bodies that differ.
+/// Returns the agents and contexts of bodies that differ.
 fn differing(one: &Bodies, other: &Bodies) -> BTreeSet<(String, Option<String>)> {
     let keys: BTreeSet<_> = one.keys().chain(other.keys()).cloned().collect();
     keys.into_iter()
@@ -246,7 +246,7 @@ fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review
     }
 }
 
-/// The agents that compile without errors on one side.
+/// Returns the agents that compile without errors on one side.
 fn compiled(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     let compiler = load(world.clone());
     let report = compiler.report(&Selection::default(), &PolicyOptions::default());
@@ -260,7 +260,7 @@ fn compiled(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     names.filter(|name| !broken.contains(name)).collect()
 }
 
-/// Those of the given agents that one side does not compile.
+/// Returns the given agents that one side does not compile without errors.
 fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     all.difference(&compiled(world)).cloned().collect()
 }

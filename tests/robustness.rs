@@ -10,7 +10,7 @@ use reqc::repo::LoadOptions;
 use reqc::report::{Format as _, Human, Json, Layout, Short};
 use reqc::world::MemoryWorld;
 
-/// A small bundled layer with few contexts, so that tests are fast.
+/// Returns a small bundled layer with few contexts, so that tests are fast.
 fn base() -> MemoryWorld {
     MemoryWorld::from_iter([
         (
@@ -69,8 +69,8 @@ fn compile_agent(body: &str) -> Vec<Diagnostic> {
     compile([("agents/a.toml".to_owned(), agent(body).into_bytes())])
 }
 
-/// The codes of findings, except those about lost content: these agents write almost nothing of a
-/// conversation.
+/// Returns the codes of findings, except those about lost content: these agents write almost
+/// nothing of a conversation.
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
     findings
         .iter()
@@ -159,7 +159,7 @@ fn template() -> impl Strategy<Value = String> {
         .prop_map(|tokens| tokens.concat())
 }
 
-/// Templates that usually parse.
+/// Generates templates that usually parse.
 fn likely_template() -> impl Strategy<Value = String> {
     let expression = prop::sample::select(vec![
         "ctx",
@@ -234,7 +234,7 @@ fn likely_template() -> impl Strategy<Value = String> {
     (shape, expression).prop_map(|(shape, expression)| shape.replace('E', expression))
 }
 
-/// The text of a TOML value.
+/// Generates the text of a TOML value.
 fn toml_value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(|value| value.to_string()),
@@ -277,7 +277,7 @@ fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A basic TOML string, which has the escapes of JSON.
+/// Returns a basic TOML string, which has the escapes of JSON.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text)
         .expect("a string")
@@ -675,7 +675,8 @@ fn schemas_that_cannot_be_used_fail_the_run() {
     }
 }
 
-/// The work of this schema doubles with each level of the body. It is reported instead of done.
+/// The time to check this schema doubles with each level of the body. It is reported instead of
+/// checked.
 #[test]
 fn bodies_that_take_too_long_to_check_are_told() {
     let twice = r##"{"$ref": "#/$defs/t", "$defs": {"t": {"allOf": [

@@ -49,7 +49,7 @@ fn validator(name: &str) -> Validator {
     jsonschema::validator_for(&schema(name)).expect("a valid schema")
 }
 
-/// The name of the schema for files at this path.
+/// Returns the name of the schema for files at this path.
 fn name_of(path: &str) -> Option<&'static str> {
     let is_toml = path.ends_with(".toml");
     match path.split('/').next()? {
@@ -64,7 +64,7 @@ fn name_of(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The content of a file; `None` if it is neither TOML nor JSON.
+/// Returns the content of a file; `None` if it is neither TOML nor JSON.
 fn value(path: &str, text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     match path.ends_with(".toml") {
@@ -150,7 +150,7 @@ fn every_schema_is_a_valid_schema() {
     }
 }
 
-/// The names of an object's properties, in alphabetical order.
+/// Returns the names of an object's properties, in alphabetical order.
 fn properties(schema: &Value, pointer: &str) -> Vec<String> {
     let object = schema
         .pointer(pointer)
@@ -357,7 +357,7 @@ fn what_init_writes_is_valid() {
     assert_valid("reqc.toml", &shown.join("\n"));
 }
 
-/// Mistakes that a schema cannot detect, such as an invalid glob or the name of a device.
+/// Mistakes that a schema cannot detect, such as an invalid glob or a device name.
 const ONLY_REQC_KNOWS: [&str; 6] = [
     "config/bad-glob/reqc.toml",
     "config/glob-too-long/reqc.toml",
@@ -467,8 +467,8 @@ fn findings(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Compares code and schema for each key with each value, after lines that are correct without it.
-/// `skip` selects the pairs that only one of the two can judge.
+/// Compares code and schema for each key with each value, appended to lines that are correct on
+/// their own. `skip` selects the pairs that only one of the two can check.
 fn compare(path: &str, before: &str, keys: &[&str], skip: impl Fn(&str, &str) -> bool) {
     let validator = validator(name_of(path).expect("a schema"));
     assert!(findings(path, before).is_empty(), "{before}");

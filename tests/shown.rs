@@ -122,7 +122,7 @@ fn sound(root: &Path, x: &str) {
     write(root, &format!("roles/{p}.md"), x);
 }
 
-/// The same with mistakes whose messages contain the text.
+/// Writes the same repository with mistakes whose messages contain the text.
 fn broken(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     sound(root, x);
@@ -284,7 +284,7 @@ fn assert_text(root: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// Every command that reads a repository, with normal and hostile arguments.
+/// Returns every command that reads a repository, with normal and hostile arguments.
 fn commands(x: &str) -> Vec<Vec<&str>> {
     let mut commands: Vec<Vec<&str>> = vec![
         vec!["check"],

@@ -266,7 +266,7 @@ fn transcript(
 }
 
 impl Transcript {
-    /// The name of the context for this answer.
+    /// Returns the name of the context for this answer.
     fn context(&self) -> String {
         self.name.replace('/', "-")
     }
@@ -333,7 +333,7 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
     )
 }
 
-/// A compiler of the bundled agents, with a context for each answer that can be sent back.
+/// Returns a compiler of the bundled agents, with a context for each answer that can be sent back.
 fn compiler(all: &[Transcript]) -> Compiler {
     let context = |transcript: &Transcript| {
         let blocks = transcript.play([transcript.bytes.as_slice()]).answer.blocks;
@@ -348,7 +348,7 @@ fn compiler(all: &[Transcript]) -> Compiler {
     Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options)
 }
 
-/// A chat with this answer, in which its calls have results.
+/// Returns a chat with this answer, in which its calls have results.
 fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     let answer: Vec<Value> = blocks.iter().map(|block| json!(block)).collect();
     let result = |id: String| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"});
@@ -364,7 +364,8 @@ fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     (!blocks.is_empty()).then_some(context)
 }
 
-/// Returns the part of the next request that contains the answer, with one message or item a line.
+/// Returns the part of the next request that contains the answer, with one message or item per
+/// line.
 fn sent_back(transcript: &Transcript, compiler: &Compiler) -> Result<String, Failed> {
     let Some(agent) = transcript.agent else {
         return Ok(String::new());
@@ -517,7 +518,7 @@ fn compare(transcript: &Transcript, found: &str) -> Result<(), Failed> {
     Err(format!("expected:\n{expected}\nfound:\n{found}").into())
 }
 
-/// Events, blocks, usage and outcome, one per line.
+/// Returns events, blocks, usage and outcome, one per line.
 fn shown(played: &Played) -> String {
     let mut text = String::new();
     for event in &played.events {

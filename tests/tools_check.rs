@@ -68,7 +68,7 @@ fn checked(list: &Value, arguments: &[&str]) -> (i32, Value) {
     (ran.code, serde_json::from_str(&ran.out).expect("JSON"))
 }
 
-/// The status of each tool for a provider.
+/// Returns the status of each tool for a provider.
 fn statuses(document: &Value, provider: &str) -> Vec<String> {
     let tools = document["tools"].as_array().expect("tools");
     let of = |tool: &Value| {

@@ -107,7 +107,7 @@ fn found(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     wrong
 }
 
-/// The source files below a folder in alphabetical order, without tests.
+/// Returns the source files below a folder in alphabetical order, without tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A file without its inline tests, comments and the contents of strings.
+/// Returns a file without its inline tests, comments and the contents of strings.
 fn code(text: &str) -> String {
     let tests = text.match_indices("\n#[cfg(test)]\nmod ").find(|(at, _)| {
         text[at + 1..]
@@ -145,7 +145,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The length of the comment or string at the beginning of this source; 0 if it is code.
+/// Returns the length of the comment or string at the beginning of this source; 0 if it is code.
 fn skipped(rest: &str) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
@@ -178,7 +178,7 @@ fn skipped(rest: &str) -> usize {
     }
 }
 
-/// The length of a literal up to and including the quote that ends it.
+/// Returns the length of a literal up to and including the quote that ends it.
 fn end_of_text(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -190,7 +190,7 @@ fn end_of_text(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The patterns of all arms of each `match`, without guards.
+/// Returns the patterns of all arms of each `match`, without guards.
 fn matches_in(code: &str) -> impl Iterator<Item = Vec<String>> {
     code.match_indices("match ").filter_map(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -202,7 +202,7 @@ fn matches_in(code: &str) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// The patterns of these arms, up to the brace that ends the `match`.
+/// Returns the patterns of these arms, up to the brace that ends the `match`.
 fn patterns(arms: &str) -> Vec<String> {
     let mut patterns = Vec::new();
     let (mut depth, mut begin, mut is_body) = (0_i32, 0, false);
@@ -248,7 +248,7 @@ fn hides_a_rest(arms: &[String]) -> bool {
     })
 }
 
-/// The elements of a tuple, or the pattern itself.
+/// Returns the elements of a tuple, or the pattern itself.
 fn elements(pattern: &str) -> Vec<&str> {
     let inner = pattern
         .strip_prefix('(')
@@ -278,7 +278,7 @@ fn is_anything(pattern: &str) -> bool {
     pattern == ".." || !pattern.is_empty() && pattern.chars().all(is_name)
 }
 
-/// The lines that compare a format with a variant.
+/// Returns the lines that compare a format with a variant.
 fn comparisons(code: &str) -> Vec<String> {
     let variants = code.match_indices("WireFormat::").filter(|(at, name)| {
         let rest = &code[at + name.len()..];
@@ -321,7 +321,7 @@ fn is_open(code: &str) -> bool {
     })
 }
 
-/// The line that contains a position.
+/// Returns the line that contains a position.
 fn line_at(code: &str, at: usize) -> &str {
     let begin = code[..at].rfind('\n').map_or(0, |it| it + 1);
     let end = code[at..].find('\n').map_or(code.len(), |it| at + it);

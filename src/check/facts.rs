@@ -64,8 +64,8 @@ impl Route<'_> {
         names.any(|name| self.headers.is_named(&name.value))
     }
 
-    /// Returns `true` if a family lists private addresses, and an unknown server has one. Its
-    /// settings are unknown, too.
+    /// Returns `true` if a family lists private addresses, and an unknown server has such an
+    /// address or is known to run models itself. Its settings are unknown, too.
     fn is_private_of(&self, family: &Family) -> bool {
         let mut names = family.servers.iter();
         self.server == Server::Unknown
@@ -192,7 +192,7 @@ impl Standing {
         let at_server = match is_here {
             true => Standing::Certain,
             false if route.is_private_of(family) => Standing::Likely,
-            // LM Studio renders the templates of models with llama.cpp.
+            // LM Studio uses llama.cpp to render chat templates.
             false
                 if route.server == Server::LmStudio
                     && !family.of_server
@@ -252,8 +252,8 @@ fn has_any_beta(family: &Family, headers: &ApiHeaders) -> Option<bool> {
     Some(is_asked)
 }
 
-/// Returns the largest context window that a model has at any server, in tokens. Windows that depend
-/// on a version or a beta feature, or that only one server has, do not count.
+/// Returns the largest context window that a model has at any server, in tokens. Windows that
+/// depend on a version or a beta feature, or that only one server has, do not count.
 fn window_elsewhere(families: &[Arc<Family>], model: &ModelName) -> Option<i64> {
     let unconditional = families.iter().filter(|family| {
         let versions = [&family.from_version, &family.before_version];

@@ -2,7 +2,7 @@
 //! and turns use it.
 //!
 //! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
-//! from the body. This module neither judges nor drops anything: a value of an unknown kind becomes
+//! from the body. This module neither checks nor drops anything: a value of an unknown kind becomes
 //! a part of an unknown kind.
 
 mod anthropic;

@@ -115,7 +115,7 @@ impl Question for DocumentsOf {
 /// The schemas of a wire format, including unusable ones.
 #[derive(Clone)]
 struct Documents {
-    /// The name of the wire format and its extensions, which identifies the schemas, also in
+    /// The name of the wire format and its extensions, which identifies the schemas, including in
     /// messages.
     name: Arc<str>,
     all: Arc<[Result<Document, Unusable>]>,
@@ -263,7 +263,7 @@ impl Schemas {
         &self.memory
     }
 
-    /// Returns what identifies these schemas in [`Question`]s.
+    /// Returns the identity of these schemas in [`Question`]s.
     pub(super) fn id(&self) -> Identity {
         self.id
     }

@@ -1,4 +1,4 @@
-//! Remembers which rules find nothing in a body, depending on the members that they read.
+//! Caches which rules find nothing in a body, depending on the members that they read.
 //!
 //! A rule reads a body through its [`Subject`], which records each member that the rule reads. If a
 //! rule finds nothing in one body, it also finds nothing in any other body of the same route in
@@ -30,7 +30,7 @@ impl Question for RouteOf {
     type Answer = Arc<Known>;
 }
 
-/// The remembered results of the rules for one route.
+/// The cached results of the rules for one route.
 #[derive(Debug)]
 pub(super) struct Known {
     route: Identity,
@@ -40,7 +40,7 @@ pub(super) struct Known {
 /// The members that rules read, as learned so far.
 #[derive(Debug)]
 struct Learned {
-    /// For each rule, the members that the rule has ever read.
+    /// For each rule, the members that the rule has read so far.
     looks_at: Vec<BTreeSet<Arc<str>>>,
     groups: Arc<[Group]>,
 }

@@ -130,8 +130,9 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns the level for violating a server's rules: an error if the body goes to this server,
-    /// a warning if it goes to a gateway that may pass it on to the server, and otherwise `None`.
+    /// Returns the severity of violating a server's rules: an error if the body goes to this
+    /// server, a warning if it goes to a gateway that may pass it on to the server, and otherwise
+    /// `None`.
     pub(crate) fn level_of(&self, server: Server) -> Option<Severity> {
         if self.server == server {
             return Some(Severity::Error);
@@ -139,8 +140,8 @@ impl<'b> Subject<'b> {
         (self.passed_on_to == Some(server)).then_some(Severity::Warning)
     }
 
-    /// Returns the level for violating the rules of software that anyone can run: an error if a user
-    /// named it, a warning if it may run at an unknown server, and otherwise `None`.
+    /// Returns the severity of violating the rules of software that anyone can run: an error if a
+    /// user named it, a warning if it may run at an unknown server, and otherwise `None`.
     pub(crate) fn level_with(&self, software: Software) -> Option<Severity> {
         if self.headers.software == Some(software) {
             return Some(Severity::Error);
@@ -235,7 +236,7 @@ impl<'b> Subject<'b> {
 mod tests {
     use super::*;
 
-    /// Returns the levels of Moonshot's rules for a subject, and for a subject with different
+    /// Returns the severities of Moonshot's rules for a subject, and for a subject with different
     /// members.
     fn levels(server: Server, model: &str) -> [Option<Severity>; 2] {
         let (headers, facts) = (ApiHeaders::default(), ModelFacts::default());

@@ -122,7 +122,7 @@ pub(super) fn open(
         let reader = opened.map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
         return Ok((shown, Box::new(reader)));
     }
-    // Files in a repository must not decide which other files are displayed.
+    // A link in a repository must not decide which file is displayed.
     let path = system::to_read(&options.path(file), root)?;
     let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     Ok((shown, Box::new(reader)))

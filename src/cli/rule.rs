@@ -66,7 +66,7 @@ fn unknown(code: &str) -> Failure {
         .help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned()))
 }
 
-/// Returns the advice for a code whose family is missing or is another one.
+/// Returns the advice for a code whose family is missing or wrong.
 fn of_other_family(code: &str) -> Option<String> {
     let (_, name) = code.rsplit_once('/').unwrap_or(("", code));
     let rules = all_rules();

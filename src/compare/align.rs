@@ -278,7 +278,7 @@ impl Aligner<'_, '_> {
     }
 }
 
-/// Returns the indexes of the pieces that are not matched.
+/// Returns the indices of the pieces that are not matched.
 fn open(taken: &[bool]) -> Vec<usize> {
     (0..taken.len()).filter(|number| !taken[*number]).collect()
 }
@@ -306,7 +306,7 @@ pub(super) fn call_partners(
 }
 
 /// Returns the consecutive unmatched strings with the same role that together equal one string,
-/// ignoring white space.
+/// ignoring whitespace.
 fn run_that_says(
     pieces: &[Piece<'_>],
     taken: &[bool],

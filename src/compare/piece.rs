@@ -226,7 +226,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// Describes the size of Base64 data; returns `by URL` for a URL.
+/// Describes the size of base64 data; returns `by URL` for a URL.
 fn size(data: &str, is_url: bool) -> String {
     if is_url {
         return "by URL".to_owned();

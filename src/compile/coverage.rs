@@ -1,5 +1,5 @@
-//! Measures how far contexts cover templates: lines, outcomes of decisions, macros, and whole
-//! templates.
+//! Measures how much of the templates the contexts cover: lines, outcomes of decisions, macros, and
+//! whole templates.
 //!
 //! Code that no conversation can reach is excused by a comment on its line:
 //! `{# no coverage: REASON #}`.

@@ -37,7 +37,7 @@ impl LintTarget<'_> {
         })
     }
 
-    /// Returns the server, if it is named or given.
+    /// Returns the named server or, if no server is named, the given one.
     pub(crate) fn given_server(&self) -> Option<Server> {
         self.named.and_then(NamedServer::server).or(self.server)
     }
@@ -80,7 +80,7 @@ pub struct Linted {
     pub problems: Vec<Problem>,
 }
 
-/// Judges bodies from any source by the schemas of their wire formats and the rules of their
+/// Checks bodies from any source against the schemas of their wire formats and the rules of their
 /// servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,

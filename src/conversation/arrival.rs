@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::{AttachedFile, Block, Item, Message, Role};
 
-/// Items that arrived directly before a message. The message's index does not include arrived
-/// items.
+/// Items that arrived directly before a message. Arrived items are not counted in the message's
+/// index.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) at: usize,

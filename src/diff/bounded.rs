@@ -119,8 +119,8 @@ fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-/// Elements that occur once in both lists are matched if at least one in this many is in order. In
-/// a shuffled list, few elements are in order, and only by chance.
+/// The elements that occur once in both lists are matched only if at least one in this many of them
+/// is in order. In a shuffled list, few elements are in order, and only by chance.
 const LEAST_IN_ORDER: usize = 4;
 
 /// Returns pairs of equal elements in the same order: the common beginning and end and, between
@@ -222,7 +222,7 @@ fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
         return false;
     }
     // For each diagonal, the furthest position in `old`. Diagonals are shifted so that they can be
-    // used as indexes.
+    // used as indices.
     let zero = MAX_DISTANCE + 1;
     let mut reached = vec![0_usize; 2 * zero + 1];
     for distance in 0..=MAX_DISTANCE {
@@ -271,7 +271,7 @@ mod tests {
         assert!(!are_near(&list, &reversed));
     }
 
-    /// The kinds of the operations, each with the number of its elements in both lists.
+    /// Returns the kinds of the operations, each with the number of its elements in both lists.
     fn kinds(old: &[String], new: &[String]) -> Vec<(bool, usize, usize)> {
         let found = operations(&as_strs(old), &as_strs(new));
         found

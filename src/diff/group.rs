@@ -21,11 +21,11 @@ pub struct BodyId {
     pub context: Option<Arc<str>>,
 }
 
-/// A change, and the bodies that have it.
+/// A change, and the bodies in which it occurs.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Group {
-    /// The pointer, with `*` for indexes that differ between bodies.
+    /// The pointer, with `*` for indices that differ between bodies.
     pub pointer: String,
     /// The change in the first of these bodies.
     pub change: Change,
@@ -41,7 +41,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the agents that have the change, sorted.
+    /// Returns the agents in whose bodies the change occurs, sorted.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.subjects.iter().map(|subject| &subject.agent).collect()
     }

@@ -70,7 +70,7 @@ fn of_url(url: &str) -> Image {
     }
 }
 
-/// Returns the media type and the Base64 data in a data URL; `None` for any other URL.
+/// Returns the media type and the base64 data in a data URL; `None` for any other URL.
 pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
@@ -105,7 +105,7 @@ fn at_url(url: &str, media_type: Option<&str>) -> Image {
     }
 }
 
-/// The first bytes of each image type in Base64 (WHATWG MIME Sniffing, 6.1), and the number of
+/// The first bytes of each image type in base64 (WHATWG MIME Sniffing, 6.1), and the number of
 /// characters that identify the type.
 const KINDS: [(&str, usize, &str); 4] = [
     ("iVBORw0KGgo", 12, "image/png"),
@@ -121,7 +121,7 @@ fn kind(data: &str) -> Option<&'static str> {
         .map(|(.., kind)| kind)
 }
 
-/// Returns the number of Base64 characters that identify the type of an image; 0 if the type is
+/// Returns the number of base64 characters that identify the type of an image; 0 if the type is
 /// unknown.
 pub(super) fn length_of_kind(data: &str) -> usize {
     KINDS

@@ -25,8 +25,8 @@ pub(super) fn layers<'b>(
         member_texts(member, &mut texts, lost);
     }
     for (index, entry) in leading.iter().enumerate() {
-        // The text was separate if the format has the prompt outside the history, or if another
-        // prompt precedes the text.
+        // The system message is separate from the prompt if the format has the prompt outside the
+        // history, or if another system message precedes this one.
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,

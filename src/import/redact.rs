@@ -169,7 +169,7 @@ fn url(original: &str) -> String {
     }
 }
 
-/// Replaces a signature or encrypted thinking, which is usually Base64.
+/// Replaces a signature or encrypted thinking, which is usually base64.
 fn opaque(original: &str) -> String {
     if original.bytes().all(is_base64) {
         base64(original)
@@ -182,7 +182,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Returns Base64 data of the same length that encodes zeros.
+/// Returns base64 data of the same length that encodes zeros.
 fn base64(original: &str) -> String {
     original
         .chars()

@@ -441,8 +441,8 @@ fn model_evidence(model: &str) -> Option<Evidence> {
         }
         // Gateways and local servers with OpenAI's format name models `provider/model`.
         _ if model.contains('/') => Some((OPENAI, 3)),
-        // A name of the form `model:tag` is evidence for Ollama's two formats; the name of a model
-        // that anyone can run is too.
+        // A name of the form `model:tag` is evidence for Ollama's two formats, and so is the name
+        // of a model that anyone can run.
         _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => {
             Some((TAGGED, 3))
         }

@@ -390,7 +390,7 @@ impl Walker {
         self.arguments(&call.args);
     }
 
-    /// Notes a call to a file function.
+    /// Records a call to a file function.
     fn file_call(&mut self, function: &str, arguments: &[CallArg<'_>], range: Range<usize>) {
         let literal = match arguments {
             [CallArg::Pos(argument)] => literal_name(argument),
@@ -411,7 +411,7 @@ impl Walker {
         }
     }
 
-    /// Notes a lookup by a path in the data; an unknown path may refer to any member.
+    /// Records a lookup by a path in the data; an unknown path may refer to any member.
     fn path_read(&mut self, args: &[CallArg<'_>]) {
         let path = match args {
             [CallArg::Pos(path)] => literal_name(path),

@@ -1,8 +1,8 @@
 //! Coverage of templates: the statements, decisions and macros that ran, with their locations in
 //! files.
 //!
-//! Bodies and prompts are evaluated with a counting [`Ran`] watch. The memory is not used, because
-//! templates with remembered output do not run.
+//! Bodies and prompts are evaluated with a counting [`Ran`] watch. The cache is not used, because
+//! templates with cached output do not run.
 
 use std::sync::Arc;
 

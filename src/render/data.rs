@@ -32,7 +32,7 @@ impl ContextData {
         }
     }
 
-    /// Returns the identity of the data, for keys of the memory.
+    /// Returns the identity of the data, for cache keys.
     pub(crate) fn id(&self) -> Identity {
         self.id
     }

@@ -1,4 +1,4 @@
-//! Rewrites the other engine's spellings in place, keeping every byte offset.
+//! Rewrites inja's spellings in place, keeping every byte offset.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(super) struct Rewritten {
     pub(super) too_deep: Option<Range<usize>>,
     /// The location where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
-    /// The first spelling in the other dialect.
+    /// The first inja spelling.
     inja: Option<InjaSpelling>,
     /// The locations of `loop.index`.
     loop_index: Vec<Range<usize>>,
@@ -95,7 +95,7 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     rewritten
 }
 
-/// A spelling in the other dialect, and Jinja's spelling.
+/// An inja spelling, and Jinja's spelling.
 #[derive(Debug, Clone)]
 struct InjaSpelling {
     range: Range<usize>,
@@ -103,7 +103,7 @@ struct InjaSpelling {
     jinja: &'static str,
 }
 
-/// The members of `loop` in the other dialect, each with Jinja's whole spelling and Jinja's name.
+/// The members of `loop` in inja, each with Jinja's whole spelling and Jinja's name.
 const LOOP_MEMBERS: [(&str, &str, &str); 3] = [
     ("loop.is_first", "loop.first", "first"),
     ("loop.is_last", "loop.last", "last"),
@@ -392,7 +392,7 @@ pub(super) fn findings(
     findings
 }
 
-/// Reports constructs for which prompts get different text in the other dialect.
+/// Reports constructs for which prompts get different text in inja.
 fn differing(
     rewritten: &Rewritten,
     analysis: &Analysis,
@@ -430,7 +430,7 @@ fn differing(
         .collect()
 }
 
-/// Prompt functions that differ in the other dialect, each with the difference.
+/// Prompt functions that differ in inja, each with the difference.
 const DIFFERING: [(&str, &str); 4] = [
     ("head_lines", "leaves out the last newline"),
     ("file_exists", "is true for folders too"),

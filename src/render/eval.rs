@@ -2,15 +2,16 @@
 //!
 //! Input: a [`Template`], which [`lower`] creates from a string, the data, and a [`Watch`] that is
 //! notified of events. Output: the text, or a [`Failure`] with its location. Values, arithmetic and
-//! some filters are minijinja's; the effects of statements are implemented here, most filters in
-//! `builtins`, and a differential test compares them with the engine. The source of a value accompanies it as its [`Origin`].
+//! some filters are minijinja's. The effects of statements are implemented here, and most filters
+//! in `builtins`; a differential test compares both with the engine. Each value has an [`Origin`],
+//! which records its source.
 //!
 //! # How a byte of a body gets its writer
 //!
 //! 1. Every evaluation tracks who writes what, so no template of a body is evaluated again to find
 //!    out.
 //! 2. The output of a template and its [`Trace`] become a `Recording`, which the body's splice
-//!    holds, and which the memory keeps for agents that share the template.
+//!    contains, and which is cached for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
 //!    profiles or provider steps, which have their own locations.
 //! 4. When a finding needs a location, `unit::record` finds the splice that contains it, and looks
@@ -33,18 +34,18 @@
 //!     that a prompt read, or the inputs that it was computed from. Its tag is the expression.
 //! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes, names
 //!     and brackets between them, which the tag wrote.
-//! 14. Escaping keeps the runs and counts itself, so that an offset in the output maps back to an
-//!     offset in the source.
+//! 14. Escaping keeps the runs and increases their escape count, so that an offset in the output
+//!     maps back to an offset in the source.
 //! 15. Filters that keep content pass the runs on; any other string is computed from the inputs of
 //!     the arguments.
 //! 16. The first tag that writes a run is recorded in the run with the frame; a later tag that
 //!     writes the capture does not replace it.
-//! 17. A frame is an include, an import, a macro, a `call`, `set` or `filter` block, and has a
-//!     parent, except for the outermost frame. The frames of a run, without imports, are the steps
-//!     that led to it.
+//! 17. A frame is an include, an import, a macro, or a `call`, `set` or `filter` block. Every frame
+//!     except the outermost has a parent. The frames of a run, without imports, are the steps that
+//!     led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a separate recording. In a body, it is a data value. For `explain`, and
-//!     for a finding inside it, its own runs replace that value, and their tags and frames are
+//! 19. The system prompt has a separate recording. In a body, it is a data value. For `explain`,
+//!     and for a finding inside it, its own runs replace that value, and their tags and frames are
 //!     looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its location to a span of a file, or its path to a value in the conversation.

@@ -82,7 +82,7 @@ enum FrameKind {
     Plain,
     /// A loop that does not call itself: each iteration begins with the names around it.
     Loop,
-    /// A macro runs elsewhere, at a time that the text does not show.
+    /// A macro, which runs elsewhere, at a time that the text does not show.
     Macro,
 }
 
@@ -224,7 +224,7 @@ impl<'t> Walker<'t> {
         self.frames.last_mut().expect("a template has a frame")
     }
 
-    /// Notes names that have lost their values here.
+    /// Records names that have lost their values here.
     fn lose(&mut self, lost: Vec<(&'t str, Range<usize>)>) {
         let all = &mut self.frame().lost;
         lost.into_iter()

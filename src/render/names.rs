@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Notes variables in bodies that no template sets, but whose names resemble variables that a
+    /// Records variables in bodies that no template sets, but whose names resemble variables that a
     /// template sets. An included template may set a variable that another one reads, so all
     /// templates must be known.
     pub(super) fn note_misspelt_variables(&mut self, sources: &Sources) {
@@ -95,7 +95,7 @@ impl Engine {
         self.slips.extend(slips);
     }
 
-    /// Notes imported names that their templates do not assign anywhere.
+    /// Records imported names that their templates do not assign anywhere.
     pub(super) fn note_missing_imports(&mut self, sources: &Sources) {
         let mut slips = Vec::new();
         let mut left = MAX_IMPORTED;
@@ -162,7 +162,7 @@ impl Engine {
             Callable::Filter => ("filter", filter_names().collect()),
             Callable::Test => ("test", test_names().collect()),
             Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
-            // Members of objects may be macros, which only a call can show.
+            // A member of an object may be a macro, which only becomes known when it is called.
             Callable::Method => return None,
         };
         if known.contains(&wanted) {

@@ -53,7 +53,7 @@ impl OwnFunction {
     }
 }
 
-/// The function names in [`OwnFunction`].
+/// The functions in [`OwnFunction`], by name.
 const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("read_file", OwnFunction::ReadFile),
     ("file_exists", OwnFunction::FileExists),
@@ -308,7 +308,7 @@ impl PromptScope {
         }
         let mut refusal =
             Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
-        // A layer lacks the file for all agents; a project belongs to a context.
+        // If a layer lacks the file, all agents lack it; a project belongs to one context.
         refusal.cause = path
             .starts_with(":/")
             .then(|| format!("{} {path}", worlds.len()));

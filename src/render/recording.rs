@@ -188,7 +188,7 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a body template, and notes the data values that it reads, with the locations of
+    /// Evaluates a body template, and records the data values that it reads, with the locations of
     /// the reads.
     pub(crate) fn reads_of_body(
         &self,

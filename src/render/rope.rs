@@ -228,7 +228,7 @@ impl Rope {
         self.push_run(text, Run { writer, ..run });
     }
 
-    /// Notes the writer of an empty string. If several follow one another, the last counts.
+    /// Records the writer of an empty string. If several follow one another, the last counts.
     pub(super) fn push_nothing(&mut self, run: Run) {
         self.runs.pop_if(|last| last.is_empty());
         self.runs.push(run);

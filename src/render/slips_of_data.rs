@@ -30,7 +30,7 @@ pub(super) struct Impossible {
     pub(super) member: String,
     /// `true` if the object is identified only by its usual name.
     pub(super) is_guess: bool,
-    /// `true` if inja's `exists` performs the test; other dialects have no such function.
+    /// `true` if inja's `exists` performs the test; Jinja has no such function.
     pub(super) is_of_inja: bool,
 }
 
@@ -243,7 +243,7 @@ impl<'t> Walker<'t> {
         (self.quoted, self.is_text) = around;
     }
 
-    /// Notes an expression that is written inside a string opened by literal text.
+    /// Records an expression that is written inside a string opened by literal text.
     fn written(&mut self, expression: &Expr<'t>, ends_here: bool) {
         if self.is_text || !self.quoted.is_in_string {
             return;
@@ -376,7 +376,7 @@ impl<'t> Walker<'t> {
         });
     }
 
-    /// Notes the shape of a name's value. A name with values of different shapes has no known
+    /// Records the shape of a name's value. A name with values of different shapes has no known
     /// shape.
     fn assign(&mut self, target: &Expr<'t>, shape: Option<Shape>) {
         match target {

@@ -22,7 +22,7 @@ pub(super) struct Unexpanded {
 }
 
 impl Unexpanded {
-    /// Notes the strings in a variable's value.
+    /// Records the strings in a variable's value.
     pub(super) fn set(&mut self, set: &Set<'_>) {
         let Expr::Var(name) = &set.target else { return };
         let texts = self.texts(&set.expr);
@@ -33,7 +33,7 @@ impl Unexpanded {
         }
     }
 
-    /// Notes the strings in a printed expression.
+    /// Records the strings in a printed expression.
     pub(super) fn print(&mut self, printed: &Expr<'_>) {
         for text in self.texts(printed) {
             if !self.printed.contains(&text) {

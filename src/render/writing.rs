@@ -8,8 +8,8 @@ use super::rope::{Rope, Writer};
 use super::tracked::{Native, Origin, Tracked};
 use super::values::{named, number, undefined};
 
-/// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
-/// dialect, because the engine's own `True` and `{'a': 1}` are useless in a request.
+/// Writes a value that a template emits. Booleans, lists and maps become JSON, as in inja, because
+/// the engine's own `True` and `{'a': 1}` are useless in a request.
 ///
 /// # Errors
 ///

@@ -10,11 +10,11 @@ use crate::diag::Diagnostic;
 use crate::source::{BUNDLED, Sources, Span, is_bundled};
 use crate::text::hex;
 
-/// The position, within its checkout, of the folder to which a report's paths are relative. CI
-/// systems name files relative to the root of the checkout.
+/// The location, in its checkout, of the folder to which a report's paths are relative. CI systems
+/// need paths relative to the root of the checkout instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
-    /// The folder relative to the top: `""` or `a/b`.
+    /// The folder relative to the root of the checkout: `""` or `a/b`.
     folder: String,
 }
 
@@ -44,15 +44,16 @@ impl Region {
 }
 
 impl Checkout {
-    /// Creates a `Checkout` for reports whose paths start from this folder; `""` is the top itself.
+    /// Creates a `Checkout` for reports whose paths start from this folder; `""` is the root of the
+    /// checkout.
     pub fn at(folder: impl Into<String>) -> Checkout {
         Checkout {
             folder: folder.into(),
         }
     }
 
-    /// Returns a path relative to the top. The names of bundled files and of files outside the
-    /// checkout are unchanged.
+    /// Returns a path relative to the root of the checkout. The names of bundled files and of files
+    /// outside the checkout are unchanged.
     pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
         let is_foreign = is_bundled(shown) || shown.starts_with('/');
         if is_foreign || self.folder.is_empty() {

@@ -1,4 +1,5 @@
-//! The judgement of tool lists by provider, as text, as JSON, and as a comment on a pull request.
+//! Shows which tools of a list each provider accepts: as text, as JSON, and as a comment on a pull
+//! request.
 
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ struct Group<'m> {
     sources: Vec<&'static Evidence>,
 }
 
-/// Returns the objections by kind, refusals first.
+/// Returns the objections by kind, rejections first.
 fn groups(matrix: &Matrix) -> Vec<Group<'_>> {
     let mut groups: Vec<(String, Group<'_>)> = Vec::new();
     for column in &matrix.columns {

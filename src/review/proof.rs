@@ -19,7 +19,7 @@ use crate::world::MemoryWorld;
 /// Creates a compiler for some files, limited to the agents whose names the given function accepts.
 pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
-/// Edits that form one cause, because they have the effect only together.
+/// Edits that form one cause because they have their effect only together.
 pub(super) type Cluster = BTreeSet<usize>;
 
 /// The new text of the bodies that a cluster changes, by the body's index.

@@ -18,13 +18,13 @@ use crate::repo::ModelName;
 
 /// Non-text content in a body.
 pub(super) enum Media<'b> {
-    /// An image in Base64.
+    /// An image in base64.
     Image(&'b str),
     /// An image that the provider downloads. Its size is unknown here.
     RemoteImage,
-    /// A document in Base64; `None` if the provider downloads the document.
+    /// A document in base64; `None` if the provider downloads the document.
     Document(Option<&'b str>),
-    /// Audio in Base64, with its MIME type or format.
+    /// Audio in base64, with its MIME type or format.
     Audio { data: &'b str, format: &'b str },
 }
 
@@ -44,7 +44,7 @@ fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// Returns the medium of Base64 data with a MIME type. A plain-text document is not a medium.
+/// Returns the medium of base64 data with a MIME type. A plain-text document is not a medium.
 fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     match mime.split_once('/').map_or(mime, |(family, _)| family) {
         "image" => Some(Media::Image(data)),
@@ -55,7 +55,7 @@ fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
 }
 
 /// Returns the medium that a string represents: a data URL, the URL of an image, or, as Ollama
-/// accepts it, an image in Base64.
+/// accepts it, an image in base64.
 pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     if let Some((mime, data)) = text
         .strip_prefix("data:")
@@ -226,7 +226,7 @@ const RULES: [(&str, PictureRule); 21] = [
 /// The assumed numbers of bytes and tokens per document page.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The maximum length of Base64 that is decoded to find an image's size. In the worst case, the
+/// The maximum length of base64 that is decoded to find an image's size. In the worst case, the
 /// size follows a thumbnail.
 const HEAD: usize = 256 * 1024;
 
@@ -337,19 +337,19 @@ fn side(pixels: u32, wanted: u32, is: u32) -> u32 {
     u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted)
 }
 
-/// Returns the longer side of a Base64 image, in pixels; `None` if the image's header does not
+/// Returns the longer side of a base64 image, in pixels; `None` if the image's header does not
 /// contain it.
 pub(super) fn longest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.max(size.height))
 }
 
-/// Returns the shorter side of a Base64 image, in pixels; `None` if the image's header does not
+/// Returns the shorter side of a base64 image, in pixels; `None` if the image's header does not
 /// contain it.
 pub(super) fn shortest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.min(size.height))
 }
 
-/// Returns the size of a Base64 image; `None` if the image's header does not contain it.
+/// Returns the size of a base64 image; `None` if the image's header does not contain it.
 fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();
     // Base64 is decoded in groups of four characters.

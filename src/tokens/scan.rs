@@ -44,7 +44,7 @@ enum Kind {
     SpaceRuns,
     /// Runs of line ends.
     LineEnds,
-    /// Characters of text that does not consist of words: Base64, hashes, keys.
+    /// Characters of text that does not consist of words: base64, hashes, keys.
     Noise,
     /// Words with Latin letters beyond ASCII.
     LatinWords,

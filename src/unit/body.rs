@@ -33,7 +33,7 @@ pub struct Body {
     /// The approximate size in bytes of the members rendered from this agent's own templates,
     /// including their writers.
     weight: usize,
-    /// The memory that stores the members shared with other bodies.
+    /// The cache of the members shared with other bodies.
     memory: Option<Arc<Memory>>,
 }
 
@@ -68,7 +68,7 @@ impl Body {
             .collect()
     }
 
-    /// Returns the memory that stores the members shared with other bodies.
+    /// Returns the cache of the members shared with other bodies.
     pub(crate) fn memory(&self) -> Option<&Memory> {
         self.memory.as_deref()
     }

@@ -325,7 +325,7 @@ impl Fragments<'_> {
                 (rule(&error.problem), span, error.problem.help())
             }
         };
-        // The text after a quote inside a string looks as if it followed the string.
+        // If a value contains a quote, the text after the quote looks as if it followed the string.
         let what = match help.is_some_and(|help| {
             help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule
         }) {

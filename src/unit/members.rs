@@ -184,8 +184,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns the identity of a value that other bodies share unchanged, and the memory that
-    /// stores it.
+    /// Returns the identity of a value that other bodies share unchanged, and the cache that
+    /// contains it.
     pub(crate) fn shared(&self) -> Option<(Identity, &'b Memory)> {
         match self.held {
             Held::Member(Member::Shared(shared)) => Some((shared.id, self.memory?)),
@@ -303,7 +303,7 @@ impl Shared {
     }
 }
 
-/// A member, and the memory of the prompt-cache breakpoints already set in shared values.
+/// A member, and the cache of shared values in which prompt-cache breakpoints are already set.
 struct Markable<'m> {
     member: Member,
     memory: Option<&'m Memory>,

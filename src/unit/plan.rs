@@ -522,7 +522,7 @@ impl Part {
         }
     }
 
-    /// Turns a constant into a value that all bodies share. With a memory, all agents that inherit
+    /// Turns a constant into a value that all bodies share. With a cache, all agents that inherit
     /// the value share it, too.
     fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {

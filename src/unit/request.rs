@@ -16,7 +16,7 @@ pub struct NormalisedConversation {
     pub tools: Vec<Tool>,
     /// The conversation, with its history in normal form.
     pub conversation: Conversation,
-    /// The conversation's identity in memory keys.
+    /// The conversation's identity in cache keys.
     pub(super) id: Identity,
     /// Template data for the normal form that most client APIs use, created when an agent first
     /// needs it.
@@ -50,7 +50,7 @@ impl NormalisedConversation {
         })
     }
 
-    /// Returns the identity of the template data for a client API, for memory keys.
+    /// Returns the identity of the template data for a client API, for cache keys.
     pub(crate) fn data_id(&self, api: ClientApi) -> Identity {
         self.data(api).id()
     }
@@ -106,6 +106,6 @@ pub struct Request<'a> {
     /// The model that the client specifies; if there is none, the profile's model or the
     /// placeholder is used.
     pub model: Option<&'a str>,
-    /// The memory of answers shared between agents, if sharing is allowed.
+    /// The cache of answers shared between agents, if sharing is allowed.
     pub memory: Option<&'a Arc<Memory>>,
 }

@@ -205,8 +205,8 @@ fn rank(name: &str) -> Option<usize> {
 }
 
 impl Spot<'_> {
-    /// Returns `true` if a message only gained blocks, since adjacent messages with the same role
-    /// count as one.
+    /// Returns `true` if a message only gained blocks. Adjacent messages with the same role count
+    /// as one message.
     fn is_growth(&self) -> bool {
         self.is_block() && self.older.is_none()
     }
@@ -216,8 +216,8 @@ impl Spot<'_> {
         self.is_block() && self.newer.is_none()
     }
 
-    /// Returns `true` if both requests end with the same content, which is appended to every
-    /// conversation.
+    /// Returns `true` if both requests end with the same content, that is, with content that is
+    /// appended to every conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else {
             return false;

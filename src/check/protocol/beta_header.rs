@@ -28,7 +28,8 @@ body_rule! {
 /// The features that Vertex AI's token-counting endpoint was observed to reject.
 const NOT_TO_COUNT: [&str; 2] = ["web-search-2025-03-05", "tool-search-tool-2025-10-19"];
 
-/// The features that Vertex AI was observed to reject, each with the level of the evidence.
+/// The features that Vertex AI was observed to reject, each with the severity that the evidence
+/// justifies.
 const NOT_AT_VERTEX: [(&str, Severity); 8] = [
     ("prompt-caching-scope-2026-01-05", Severity::Error),
     ("redact-thinking-2026-02-12", Severity::Warning),

@@ -39,7 +39,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
-    // The first request of a conversation has no further message that could have a breakpoint.
+    // The first request of a conversation has only one message, so no other message could have a
+    // breakpoint.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(

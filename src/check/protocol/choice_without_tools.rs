@@ -132,7 +132,7 @@ fn nothing_allowed<'b>(choice: &Choice<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a choice in the form of 2023, `function_call`, if `functions` is missing.
+/// Reports a choice in the 2023 form, `function_call`, if `functions` is missing.
 fn chosen_function<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let has_functions = subject
         .member("functions")

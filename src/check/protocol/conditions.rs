@@ -100,7 +100,7 @@ pub(super) enum Test {
 }
 
 impl Combination {
-    /// Returns the level of the combination in a body; `None` if the combination does not apply.
+    /// Returns the severity of the combination in a body; `None` if the combination does not apply.
     fn level(&self, subject: &Subject<'_>) -> Option<Severity> {
         if !self.wires.contains(&subject.wire) || !self.may_run(subject) {
             return None;
@@ -108,7 +108,8 @@ impl Combination {
         if self.servers.is_empty() || self.servers.contains(&subject.server) {
             return Some(Severity::Error);
         }
-        // OpenRouter writes the bodies that it sends to model vendors.
+        // OpenRouter writes its own bodies for model vendors, so the vendors' combinations do not
+        // apply.
         let mut servers = self.servers.iter().copied();
         servers
             .find_map(|server| subject.level_of(server))

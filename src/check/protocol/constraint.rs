@@ -167,7 +167,7 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         if c == '\\' {
             let escaped = characters.next();
             refers_back |= !is_in_class && escaped.is_some_and(|c| matches!(c, '1'..='9' | 'k'));
-            // It stands for the character, which a quantifier may follow.
+            // The backslash represents the escaped character, which a quantifier may follow.
             outside.push('\\');
             continue;
         }

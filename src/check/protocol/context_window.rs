@@ -58,8 +58,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a request that exceeds the limit, together with its answer if that counts. Returns
-/// `true` if it does.
+/// Reports a request that exceeds the limit, including its answer if the answer counts. Returns
+/// `true` if the limit is exceeded.
 fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> bool {
     let Limit {
         tokens: window,
@@ -161,7 +161,7 @@ fn prompt_cut<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the name of the model for messages.
+/// Returns the model's name for use in messages.
 fn name_of<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
     cut(subject.model.unwrap_or_default(), 60)
 }

@@ -47,7 +47,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports the ID of a conversation that OpenAI did not make.
+/// Reports a conversation ID that was not created by OpenAI.
 fn other_id<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let conversation = subject.member("conversation");
     let id = conversation.map(|it| it.get("id").unwrap_or(it));

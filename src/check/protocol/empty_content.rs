@@ -233,7 +233,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// A content without text.
+/// A kind of blank content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blank {
     /// `null`, in any message.
@@ -264,7 +264,7 @@ impl Blank {
     }
 }
 
-/// The blank contents that a server was reported to reject.
+/// The kinds of blank content that a server was reported to reject.
 struct RefusedContent {
     server: &'static str,
     blanks: &'static [Blank],
@@ -313,10 +313,10 @@ fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &
     }
 }
 
-/// Members in which a message says something apart from its content.
+/// Members other than `content` in which a message can have text.
 const ELSEWHERE: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
 
-/// Reports a conversation whose contents are all empty, for an unknown server.
+/// Reports a conversation in which every message is empty, for an unknown server.
 fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     let is_said = entries

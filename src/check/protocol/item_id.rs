@@ -83,7 +83,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports file IDs in a message that OpenAI did not give. Other servers have their own IDs.
+/// Reports file IDs in a message that were not issued by OpenAI. Other servers have their own IDs.
 fn other_files<'b>(item: &'b Value, found: &mut Found<'b>) {
     for part in elements(item.get("content")) {
         let id = part.get("file_id").and_then(Value::as_str);

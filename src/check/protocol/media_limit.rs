@@ -81,8 +81,8 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     too_many("images", "Groq", GROQ_IMAGES, &pictures(subject), found);
 }
 
-/// Reports the first of several media that exceeds a maximum number. `what` names the media, and
-/// `who` sets the maximum.
+/// Reports the first of several media beyond a maximum number. `what` names the media, and `who`
+/// sets the maximum.
 fn too_many<'b>(what: &str, who: &str, most: usize, media: &[&'b Value], found: &mut Found<'b>) {
     if let Some(further) = media.get(most) {
         let message = format!(
@@ -120,7 +120,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let (Some(short), Some(long)) = sides else {
             continue;
         };
-        // An image of a single pixel is a placeholder in tests and contexts.
+        // Single-pixel images are placeholders in tests and contexts.
         if short < QWEN_SIDE && long > 1 {
             let message = format!(
                 "a side of this image has {short} pixels: Qwen accepts {QWEN_SIDE} or more"

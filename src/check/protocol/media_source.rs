@@ -257,8 +257,8 @@ fn is_plain_data(url: &str) -> bool {
         .is_some_and(|(kind, _)| !kind.ends_with(";base64"))
 }
 
-/// Reports a string that is not a URL, and a URL that only works in the client's own network, unless
-/// the server is in it.
+/// Reports a string that is not a URL, and a URL that only works in the client's own network,
+/// unless the server is in that network.
 fn unreachable<'b>(url: &'b Value, is_local: bool, found: &mut Found<'b>) {
     let Some(text) = url.as_str() else {
         return;

@@ -34,7 +34,7 @@ const ALTERNATIVES: [&str; 8] = [
     "14790897/MiqroForge-Desktop#1165",
 ];
 
-/// Finds a `type` next to `anyOf`. The root must have a `type`, so it cannot have an `anyOf`.
+/// Reports a `type` next to `anyOf`. The root must have a `type`, so it cannot have an `anyOf`.
 fn moonshot_alternatives<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
     if inner.get("anyOf").is_none() || inner.get("type").is_none() {
         return;
@@ -68,7 +68,7 @@ fn moonshot_alternatives<'b>(inner: &'b Value, is_root: bool, found: &mut Found<
 pub(crate) const MOONSHOT_RESERVED: [&str; 5] =
     ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
 
-/// Finds a list as `items`, reserved property names, and names in `required` that are not
+/// Reports a list as `items`, reserved property names, and names in `required` that are not
 /// properties.
 fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
@@ -118,7 +118,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// property's schema.
 const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
-/// Finds properties without a type.
+/// Reports properties without a type.
 fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let properties = inner.get("properties").and_then(Value::as_object);
     for property in properties.into_iter().flat_map(Map::values) {
@@ -168,7 +168,7 @@ fn is_of_any_type(value: &Value, types: &[&str]) -> bool {
     })
 }
 
-/// Finds an empty `enum`, and a value in it that does not have the declared type.
+/// Reports an empty `enum`, and a value in it that does not have the declared type.
 fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(list) = inner.get("enum") else {
         return;
@@ -200,7 +200,7 @@ const BESIDE_TYPES: [&str; 5] = ["type", "description", "title", "$defs", "$id"]
 /// because [`moonshot_alternatives`] always reports it.
 const REPEATABLE: [&str; 4] = ["description", "title", "type", "anyOf"];
 
-/// Finds keywords next to a list of types. Moonshot's validator accepts only a description, and
+/// Reports keywords next to a list of types. Moonshot's validator accepts only a description, and
 /// `enum` if the list has one type besides `null`.
 fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if types_of(inner).len() < 2 || inner.get("enum").is_some() {
@@ -220,7 +220,7 @@ fn moonshot_several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a keyword next to `anyOf` that one of the schemas in `anyOf` also has.
+/// Reports a keyword next to `anyOf` that one of the schemas in `anyOf` also has.
 fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(members) = inner.as_object() else {
         return;
@@ -253,7 +253,7 @@ fn target<'b>(root: &'b Value, reference: &str) -> Option<&'b Value> {
 /// The maximum number of schemas that are visited to determine whether a value can be finite.
 const MOST_FOLLOWED: usize = 1_000;
 
-/// Finds a schema that only an infinite value could match. Moonshot's validator checks the root.
+/// Reports a schema that only an infinite value could match. Moonshot's validator checks the root.
 pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
     let mut recursion = Recursion {
         root,

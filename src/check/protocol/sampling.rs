@@ -22,7 +22,7 @@ body_rule! {
     }
 }
 
-/// Finds a temperature that some servers reject. Schemas find a negative temperature.
+/// Reports a temperature above 2, which some servers reject. Schemas report a negative temperature.
 fn above_two<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let temperature = subject.member("temperature");
     let high = temperature.filter(|it| it.as_f64().is_some_and(|it| it > 2.0));

@@ -151,7 +151,8 @@ const BESIDE_REFERENCE: [&str; 8] = [
 /// Checks the references in a JSON Schema.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     visit(root, &mut |inner| {
-        // The properties of an alternative can be next to the alternatives.
+        // The schema around an alternative may declare the properties that the alternative
+        // requires.
         if has("properties", inner) {
             check_required(inner, Severity::Warning, found);
         }

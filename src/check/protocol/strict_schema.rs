@@ -241,8 +241,8 @@ fn answer_types<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds keywords that Cerebras does not support in strict schemas, and strict tools next to tools
-/// that are not strict.
+/// Reports keywords that Cerebras does not support in strict schemas, and strict tools next to
+/// tools that are not strict.
 fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let tools = tools(subject);
     let lax = tools.iter().find(|tool| !tool.is_strict());
@@ -279,7 +279,7 @@ const MOST_LEVELS: usize = 10;
 /// The maximum number of properties in a strict schema for OpenAI.
 const MOST_PROPERTIES: usize = 5_000;
 
-/// Finds a schema whose objects are nested too deeply.
+/// Reports a schema whose objects are nested too deeply.
 fn depth<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let Some(deepest) = below(schema, MOST_LEVELS) else {
         return;
@@ -309,7 +309,7 @@ fn below(schema: &Value, levels: usize) -> Option<&Value> {
         .find_map(|inner| below(inner, levels))
 }
 
-/// Finds a schema with too many properties.
+/// Reports a schema with too many properties.
 fn count<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let mut properties = 0;
     visit(schema, &mut |inner| {
@@ -328,7 +328,7 @@ fn count<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a name in `required` that is not a property.
+/// Reports a name in `required` that is not a property.
 fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
         return;
@@ -350,7 +350,7 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// Keywords that declare a type. A strict schema must have at least one of them.
 const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
-/// Finds a schema that does not declare its type.
+/// Reports a schema that does not declare its type.
 fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let has_refused = OPENAI_REFUSES.iter().any(|name| inner.get(*name).is_some());
     if !has_refused && !SAYS_TYPE.iter().any(|name| inner.get(*name).is_some()) {
@@ -403,7 +403,7 @@ const MOST_OPTIONAL: usize = 24;
 /// The maximum number of properties with `anyOf` or several types, in all strict schemas together.
 const MOST_UNIONS: usize = 16;
 
-/// Finds strict schemas that, counted over the whole request, exceed Anthropic's limits.
+/// Reports strict schemas that, counted over the whole request, exceed Anthropic's limits.
 fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b>) {
     let tools = tools(subject);
     if let Some(further) = tools.iter().filter(|tool| tool.is_strict()).nth(MOST_TOOLS) {
@@ -485,7 +485,7 @@ impl<'b> Limit<'b> {
     }
 }
 
-/// Finds references that Anthropic does not follow: references to other documents, and circular
+/// Reports references that Anthropic does not follow: references to other documents, and circular
 /// references.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     let circular = references::in_circles(root);

@@ -212,7 +212,7 @@ fn unsigned_steps<'b>(
     }
 }
 
-/// Reports images that a model made, if they lack their signature.
+/// Reports images from the model that lack a signature.
 fn unsigned_images<'b>(contents: &'b [Value], severity: Severity, found: &mut Found<'b>) {
     let parts = contents
         .iter()

@@ -130,7 +130,7 @@ fn takes_any_name(software: Software) -> bool {
     [VLLM, SGLANG].contains(&software)
 }
 
-/// Finds a name that OpenAI rejects, for servers that may be a gateway to OpenAI.
+/// Reports a name that OpenAI rejects, for servers that may be a gateway to OpenAI.
 fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let name = tool.name.unwrap_or_default();
     let is_common = name
@@ -154,7 +154,7 @@ fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         ));
 }
 
-/// Finds a name in Anthropic's format that the API behind a relay may reject.
+/// Reports a name in Anthropic's format that the API behind a relay may reject.
 fn relayed_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
     if length > OPENAI_NAME {

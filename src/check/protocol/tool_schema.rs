@@ -224,7 +224,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a root whose type is not `object`, for servers without more specific rules.
+/// Reports a root whose type is not `object`, for servers without more specific rules.
 fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let root = schema.get("type").filter(|root| root.is_string());
     if root.is_some() && !super::schemas::is_of_type(schema, "object") {
@@ -275,7 +275,7 @@ fn is_elsewhere(root: &Value, target: &str) -> bool {
     target.contains("://") && !own.is_some_and(|own| target.starts_with(own))
 }
 
-/// Finds a list of types, which Volcengine may reject.
+/// Reports a list of types, which Volcengine may reject.
 fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if inner.get("type").is_some_and(Value::is_array) {
         found
@@ -289,7 +289,7 @@ fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds an argument schema without `properties`, which LM Studio rejects.
+/// Reports an argument schema without `properties`, which LM Studio rejects.
 fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     if schema.is_object() && schema.get("properties").is_none() && schema.get("$ref").is_none() {
         found
@@ -302,7 +302,8 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds `required` without properties, which Groq may reject; an empty list only at the root.
+/// Reports `required` without properties, which Groq may reject. An empty list is reported only at
+/// the root.
 fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
     let properties = inner.get("properties").and_then(Value::as_object);
     let is_empty = properties.is_none_or(serde_json::Map::is_empty);
@@ -424,7 +425,7 @@ type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 /// Keywords that restrict a value, but that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// Finds a root that does not declare the arguments as an object.
+/// Reports a root that does not declare the arguments as an object.
 fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
         let message =
@@ -446,7 +447,7 @@ fn is_gpt_oss(model: &str) -> bool {
     model.starts_with("gpt-oss")
 }
 
-/// Finds argument properties without a type.
+/// Reports argument properties without a type.
 fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
     for property in properties_without(schema, &["type"]) {
         found

@@ -104,7 +104,7 @@ fn later_prompt<'e, 'b>(entries: &'e [Entry<'b>]) -> Option<&'e Entry<'b>> {
     later.find(|entry| entry.role == Role::System)
 }
 
-/// Finds an order that the model's chat template rejects.
+/// Reports an order that the model's chat template rejects.
 fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let help = "put the instructions into the first message";
     if let Some(late) = later_prompt(entries)
@@ -135,7 +135,7 @@ fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     }
 }
 
-/// Finds an order that a server with OpenAI's format rejects.
+/// Reports an order that a server with OpenAI's format rejects.
 fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     match subject.server {
         _ if subject.facts.is(Property::AlternatingTurns) => {
@@ -171,7 +171,7 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
     }
 }
 
-/// Finds a conversation without a user message. `is_sure` is `true` if reports agree that the
+/// Reports a conversation without a user message. `is_sure` is `true` if reports agree that the
 /// server rejects it.
 fn without_user<'b>(
     subject: &Subject<'b>,
@@ -194,7 +194,7 @@ fn without_user<'b>(
     }
 }
 
-/// Finds consecutive user or assistant messages, for servers that were observed to reject them.
+/// Reports consecutive user or assistant messages, for servers that were observed to reject them.
 fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let doubled = entries.windows(2).find(|pair| {
         pair[0].role == pair[1].role && matches!(pair[1].role, Role::User | Role::Assistant)
@@ -212,7 +212,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     led_by_model(subject, entries, found);
 }
 
-/// Finds a first message, after the prompts, that is from the assistant.
+/// Reports a first message, after the prompts, that is from the assistant.
 fn led_by_model<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let first = entries.iter().find(|entry| entry.role != Role::System);
     if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
@@ -227,7 +227,7 @@ fn led_by_model<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fo
     }
 }
 
-/// Finds a last message that is from the assistant.
+/// Reports a last message that is from the assistant.
 fn last_of_model<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
         let note = found.at(
@@ -384,7 +384,7 @@ fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     }
 }
 
-/// Finds two assistant messages at the end. `is_sure` is `true` if every version of the server
+/// Reports two assistant messages at the end. `is_sure` is `true` if every version of the server
 /// rejects them.
 fn two_at_end<'b>(entries: &[Entry<'b>], is_sure: bool, found: &mut Found<'b>) {
     if let [.., before, last] = entries

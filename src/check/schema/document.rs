@@ -38,7 +38,7 @@ pub(super) struct Document {
     bundled: Option<&'static Bundled>,
     is_of_format: bool,
     compiled: OnceLock<Compiled>,
-    /// The memory. The reference is weak because the memory may hold this document.
+    /// The shared cache. The reference is weak because the cache may contain this document.
     memory: Weak<Memory>,
 }
 

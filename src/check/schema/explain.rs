@@ -53,8 +53,8 @@ pub(super) fn mistakes(
     explaining.mistakes
 }
 
-/// The identity of a schema, and the memory for findings about it. The memory is useful because
-/// bodies of the same agent repeat the same mistakes.
+/// The identity of a schema, and the cache for findings about it. Caching helps because bodies of
+/// the same agent repeat the same mistakes.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
@@ -77,7 +77,7 @@ impl Known {
     }
 }
 
-/// A schema and the remembered findings about it.
+/// A schema and the cached findings about it.
 #[derive(Clone, Copy)]
 pub(super) struct KnownSchema<'s> {
     pub(super) value: &'s Value,
@@ -374,7 +374,7 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The maximum length in bytes of a value or name whose hint is remembered.
+/// The maximum length in bytes of a value or name whose hint is cached.
 const LONGEST_KEPT: usize = 64;
 
 impl Explaining<'_> {

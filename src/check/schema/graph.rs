@@ -486,7 +486,7 @@ mod tests {
                 .1
                 .contains("in turn")
         );
-        // The same must be true if the chain is visited from its end.
+        // The chain must also be rejected if it is visited from its end.
         let levels: Map<String, Value> = (0..1000)
             .rev()
             .map(|at| {

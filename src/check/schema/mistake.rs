@@ -258,7 +258,7 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// Returns the field that an unknown field is a misspelling of, if there is only one such field.
+    /// Returns the field whose name an unknown field misspells, if there is only one such field.
     fn meant(&self) -> Option<Pointer> {
         match (&self.what, &self.hint) {
             (What::Unknown, Hint::Meant(near)) => match near.as_slice() {

@@ -55,12 +55,12 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Notes that a body could not be compiled, so its losses are unknown.
+    /// Records that a body could not be compiled, so its losses are unknown.
     pub(in crate::compile) fn lacks_a_body(&mut self) {
         self.is_partial = true;
     }
 
-    /// Judges a body's content against its conversation; `loaded` is the context.
+    /// Compares a body's content with its conversation; `loaded` is the context.
     pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
         let Compiled {
             plan,
@@ -200,8 +200,9 @@ impl<'c> AgentFlow<'c> {
             .collect()
     }
 
-    /// Returns `true` if content seems altered only because a body without it has a similar string.
-    /// Such content never reaches a body, and is missing in more contexts.
+    /// Returns `true` if content only seems altered, because a body without it contains a similar
+    /// string. Such content never reaches a body, and is dropped in more contexts than it is
+    /// altered.
     fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         matches!(lost.smallest.fate, Fate::Altered(_))
             && self.lost.iter().any(|(other, dropped)| {

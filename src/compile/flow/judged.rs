@@ -1,4 +1,4 @@
-//! Judges which conversation content certain body members contain. Results are cached.
+//! Determines which conversation content certain body members contain. Results are cached.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Question for JudgedOf {
     }
 }
 
-/// Judges which conversation content certain body members contain.
+/// Determines which conversation content certain body members contain.
 pub(super) fn judged_members(
     plan: &Plan<'_>,
     request: &Request<'_>,

@@ -20,8 +20,8 @@ use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::source::{FileId, Span};
 
-/// The formats whose requests name the model in the URL: Gemini's always, Anthropic's at Bedrock and
-/// Vertex AI.
+/// The formats whose requests name the model in the URL: Gemini's always, Anthropic's at Bedrock
+/// and Vertex AI.
 const MODEL_IN_URL: [WireFormat; 2] = [
     WireFormat::GoogleGenerateContent,
     WireFormat::AnthropicMessages,
@@ -257,7 +257,7 @@ impl DocumentJudge<'_> {
         self.target.model.or(of_url)
     }
 
-    /// Judges a body. Content that only one server rejects causes a warning unless the request
+    /// Checks a body. Content that only one server rejects causes a warning unless the request
     /// certainly goes to that server.
     fn judged(
         &self,
@@ -329,7 +329,8 @@ impl DocumentJudge<'_> {
             instance,
             named: self.target.named,
             server: self.target.given_server().or_else(|| {
-                // A named operator leaves the server to the body, as its own URL does.
+                // If the user names an operator, the URL is ignored: the body then determines the
+                // server, as it does with the operator's own URL.
                 let endpoint = endpoint.filter(|_| self.target.named.is_none());
                 endpoint
                     .filter(|_| named.is_none())

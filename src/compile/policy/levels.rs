@@ -447,7 +447,7 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         });
         !had_agents || !finding.agents.is_empty()
     });
-    // Agents with and without an explanation had separate findings.
+    // So far, agents with and without an explanation had separate findings.
     let mut merged = Findings::default();
     for finding in findings {
         merged.push(finding.explained_at(Vec::new()));

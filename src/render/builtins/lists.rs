@@ -1,4 +1,4 @@
-//! Filters and functions for lists and objects. Kept elements keep their origin.
+//! Filters and functions for lists and objects. Elements that remain keep their origin.
 
 use std::collections::HashSet;
 
@@ -186,7 +186,7 @@ pub(super) fn map(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let name = name
         .as_str()
         .ok_or_else(|| invalid("`map` takes the name of a filter"))?;
-    // Nested calls would each add to the depth of the stack.
+    // Each nested call would deepen the stack.
     if matches!(
         name,
         "map" | "select" | "reject" | "selectattr" | "rejectattr"

@@ -1,4 +1,4 @@
-//! Notes the names that a render sets, and those that it looks up without having set them. The
+//! Records the names that a render sets, and those that it looks up without having set them. The
 //! render's output depends only on the names that it looks up.
 
 use std::sync::Arc;

@@ -459,7 +459,8 @@ impl<'e, W: Watch> Eval<'e, W> {
             evaluated.push((argument, self.value(argument.expression())?));
         }
         let has_names = caller.is_some() || given.iter().any(Argument::is_named);
-        // The caller captures variables only now, and other macros declared here see them too.
+        // The caller captures variables only now. Other macros declared here see the captured
+        // variables, too.
         let named = named(&evaluated, caller.map(|caller| self.declare(caller)))?;
         for (argument, value) in evaluated {
             match argument {

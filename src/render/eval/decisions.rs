@@ -227,7 +227,7 @@ impl Ground<'_> {
         self.facts.truncate(around);
     }
 
-    /// Notes the facts that follow from a condition.
+    /// Records the facts that follow from a condition.
     fn learn(&mut self, need: &Need) {
         match need {
             Need::Filled(at, is_filled) => self.facts.push(Fact {

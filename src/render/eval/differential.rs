@@ -10,7 +10,7 @@
 //!   namespace can contain only data, and a loop can be called only within itself. A render that
 //!   breaks these rules ends ([`Verdict::Refused`]), and the number of such renders is bounded.
 //! - A slice with a negative step works as in Python.
-//! - `default(path, other)` in the other dialect accepts a path even if a part of it is missing
+//! - `default(path, other)` in inja accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
 //! - A failure in the tag of a block or a call block is reported there; the engine reports the line
 //!   where its body ends.
@@ -59,7 +59,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// The values that loops by key and value iterate over, in the other dialect.
+    /// The values that loops by key and value iterate over, in inja.
     pairs: Vec<Range<usize>>,
 }
 
@@ -195,8 +195,7 @@ impl Both {
         }
     }
 
-    /// Returns `true` if a render failed on a path that the other dialect's `default` may find
-    /// missing.
+    /// Returns `true` if a render failed on a path that inja's `default` may find missing.
     fn gives_default(&self, failed: &Failed) -> bool {
         let source = self
             .sources

@@ -41,7 +41,7 @@ fn holds(value: &Value, text: &memmem::Finder<'_>, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
         return text.find(found.as_bytes()).is_some();
     }
-    // The value nests deeper than data may.
+    // The value nests more deeply than data is allowed to.
     if depth > crate::json::MAX_DEPTH {
         return true;
     }

@@ -1,12 +1,12 @@
-//! Notes the values that a template reads from the data's objects and lists, with the locations of
-//! the reads.
+//! Records the values that a template reads from the data's objects and lists, with the locations
+//! of the reads.
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;
 use super::super::tracked::{Origin, Tracked};
 use super::watch::Watch;
 
-/// The maximum number of reads to note.
+/// The maximum number of recorded reads.
 const MAX_READS: usize = 1 << 18;
 
 /// The values that were read, in order.

@@ -260,7 +260,8 @@ impl Values for GivenValues<'_> {
         match whole {
             Some(whole) => Some(whole.part(range)),
             None if range.start == 0 => Some(given.value.rope(text)),
-            // For other values, writers are known only for text that starts at the beginning.
+            // For other values, the writers are known only if the text starts at the beginning of
+            // the value.
             None => Some(Rope::default()),
         }
     }

@@ -126,7 +126,7 @@ fn paths(files: &[ChangedFile]) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Lists the agents that no longer compile or now do, and the edits that have no other effect.
+/// Lists the agents that stopped or started to compile, and the edits that have no other effect.
 pub fn review_broken(review: &Review, layout: Layout) -> Text {
     let mut all = names(review, layout);
     for cause in review

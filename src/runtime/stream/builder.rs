@@ -135,7 +135,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Moves out the events created since the last call, and reports the usage if it has changed.
+    /// Moves the events created since the last call to `events`, including the usage if it has
+    /// changed.
     pub(super) fn drain(&mut self, events: &mut Vec<Event>) {
         if self.usage != self.told {
             self.told = self.usage;

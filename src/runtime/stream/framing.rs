@@ -82,7 +82,7 @@ impl Framer {
         matches!(self.kind, Kind::Whole(_))
     }
 
-    /// Moves out the names of received fields that the standard does not define.
+    /// Removes and returns the names of received fields that the standard does not define.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         match &mut self.kind {
             Kind::Sse(sse) => sse.unknown_fields(),

@@ -123,7 +123,7 @@ impl Sse {
         }
     }
 
-    /// Moves out the names of non-standard fields.
+    /// Removes and returns the names of non-standard fields.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unknown_fields)
     }

@@ -297,7 +297,7 @@ impl StandIn {
             Some(target) => is_ref(target.trim()),
             None => self.format.names(text),
         };
-        // If the branches are in a table, git writes a name that no branch can have.
+        // With reftable, git writes a name to `HEAD` that no branch can have.
         match is_named || text == "ref: refs/heads/.invalid" {
             true => Ok(()),
             false => Err("its `HEAD` is neither a branch nor a commit".into()),

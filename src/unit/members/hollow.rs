@@ -3,8 +3,8 @@
 //!
 //! A shared template is rendered once with an unguessable placeholder, and each body puts its
 //! prompt into the holes. A template is rendered separately for each prompt if it examines the
-//! placeholder, if a hole is in a key or escaped differently, if the prompt could exceed a limit, or
-//! if there is a mistake next to a hole.
+//! placeholder, if a hole is in a key or escaped differently, if the prompt could exceed a limit,
+//! or if there is a mistake next to a hole.
 
 use std::sync::{Arc, OnceLock};
 

@@ -127,7 +127,8 @@ enum Within {
     /// A loop over a value whose length the engine may not know.
     Loop,
     LoopOverList,
-    /// From a block inside this loop, the engine would continue in the wrong template.
+    /// A recursive loop. If a block inside it called the loop, the engine would continue in the
+    /// wrong template.
     Recursion,
 }
 
