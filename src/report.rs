@@ -42,7 +42,7 @@ pub use gitlab::Gitlab;
 #[cfg(feature = "cli")]
 pub use human::Human;
 pub use json::Json;
-#[cfg(all(feature = "cli", feature = "runtime"))]
+#[cfg(feature = "cli")]
 pub(crate) use json::findings as findings_json;
 pub use junit::Junit;
 pub use lowered::lowered_text;
