@@ -12,7 +12,8 @@ const MOST: u64 = 64 << 30;
 pub(crate) struct Line {
     /// The line number, from 1.
     pub(crate) number: usize,
-    /// The bytes of the line, without the line ending.
+    /// The bytes of the line, without the line ending. A line that exceeds the limit is cut after
+    /// its first byte beyond it.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -91,7 +92,10 @@ impl<R: Read> Input<R> {
         let (Some(first), Some(second)) =
             (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?)
         else {
-            return Ok(Input::Document(head));
+            return match head.len() as u64 > MAX_FILE_BYTES {
+                true => Err(InputError::Document(MAX_FILE_BYTES)),
+                false => Ok(Input::Document(head)),
+            };
         };
         let mut ahead = vec![first, second];
         if are_lines(&ahead[0].bytes, &ahead[1].bytes)
@@ -211,6 +215,20 @@ impl<R: Read> Lines<R> {
         Ok(chunk)
     }
 
+    /// Skips the rest of a line that is too large.
+    fn skip_line(&mut self) -> Result<(), InputError> {
+        loop {
+            let buffer = self.reader.fill_buf().map_err(InputError::Failed)?;
+            let end = memchr::memchr(b'\n', buffer);
+            let skipped = end.map_or(buffer.len(), |at| at + 1);
+            self.reader.consume(skipped);
+            self.read += skipped as u64;
+            if end.is_some() || skipped == 0 || self.read > MOST {
+                return Ok(());
+            }
+        }
+    }
+
     fn next(&mut self) -> Result<Option<Line>, InputError> {
         match self.ahead.pop_front() {
             Some(line) => Ok(Some(line)),
@@ -227,7 +245,7 @@ impl<R: Read> Lines<R> {
             self.read += read;
             self.number += 1;
             if read > MAX_FILE_BYTES {
-                return Err(InputError::Document(MAX_FILE_BYTES));
+                self.skip_line()?;
             }
             if self.read > MOST {
                 return Err(InputError::Lines(MOST));
@@ -304,6 +322,24 @@ mod tests {
         for text in ["a\nb\n", "a\n{\n}\n", "a: 1\nb: {\n"] {
             assert_eq!(lines(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_line_that_is_too_large_does_not_hide_the_others() {
+        let huge = format!("{{\"a\": \"{}\"}}", "x".repeat(MAX_FILE_BYTES as usize));
+        let text = format!("{{}}\n{huge}\n{{}}\n");
+        let Ok(Input::Lines(mut lines)) = Input::open(text.as_bytes()) else {
+            panic!("these are lines");
+        };
+        let mut read = Vec::new();
+        while let Some(line) = lines.next().expect("it is read") {
+            read.push((line.number, line.bytes.len() as u64));
+        }
+        assert_eq!(read, [(1, 2), (2, MAX_FILE_BYTES + 1), (3, 2)]);
+        assert!(matches!(
+            Input::open(huge.as_bytes()),
+            Err(InputError::Document(_))
+        ));
     }
 
     #[test]

@@ -204,16 +204,14 @@ impl Explanation {
             .path
             .as_deref()
             .and_then(|path| place::of_path(body, path));
-        let by_name = || {
-            let mut ids = self.words_of(&["id", "ids"]);
-            ids.find_map(|word| place::of_value(body, word)?.parent())
-                .or_else(|| self.place_in_tool(body))
-        };
-        let Some(by_path) = by_path else {
-            return by_name();
-        };
-        let inner = by_name().filter(|inner| inner.as_str().starts_with(by_path.as_str()));
-        Some(inner.unwrap_or(by_path))
+        let mut ids = self.words_of(&["id", "ids"]);
+        let by_name = ids
+            .find_map(|word| place::of_value(body, word)?.parent())
+            .or_else(|| self.place_in_tool(body));
+        match (by_path, by_name) {
+            (Some(path), Some(name)) if name.as_str().starts_with(path.as_str()) => Some(name),
+            (path, name) => path.or(name),
+        }
     }
 
     /// Returns the location of the tool that the sentence names or, if the sentence also names a

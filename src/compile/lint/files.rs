@@ -434,7 +434,7 @@ fn help_for(error: &TextError, bytes: &[u8]) -> &'static str {
         TextError::Nul { .. } => {
             "JSON text has no NUL bytes: in a string, write `\\u0000`; elsewhere, remove them"
         }
-        TextError::TooLarge { .. } => "split the file",
+        TextError::TooLarge { .. } => "a document or a line can have up to 64 MiB",
         TextError::Utf16 { .. } | TextError::NotUtf8 { .. } => {
             "JSON must be UTF-8: convert the file to UTF-8"
         }
