@@ -367,7 +367,7 @@ impl Recording {
         let runs = self.runs.iter().zip(self.starts()).rev();
         { runs }
             .find(|(run, start)| {
-                let is_tag = run.emission.number().is_some();
+                let is_tag = run.first_write.number().is_some();
                 run.is_empty() && is_tag && (range.start..=range.end).contains(*start)
             })
             .map(|(run, _)| run)
@@ -481,7 +481,7 @@ impl Recording {
                     .collect(),
             ),
         };
-        let number = run.emission.number();
+        let number = run.first_write.number();
         let value = number.map(|_| self.layout().values[index].clone());
         Written {
             output: inside,

@@ -92,12 +92,12 @@ pub(super) struct Run {
     /// The number of bytes. A string is shorter than 2^32 bytes.
     len: u32,
     /// The write that first wrote the bytes.
-    pub(super) emission: Emission,
+    pub(super) first_write: FirstWrite,
     /// The frame of the render at the time of that write.
     pub(super) frame: FrameId,
     /// The number of times that the bytes have been escaped as JSON since then.
     pub(super) escaped: u8,
-    /// `true` if the emission and the frame belong to the system prompt's own recording.
+    /// `true` if the first write and the frame belong to the system prompt's own recording.
     pub(super) is_of_prompt: bool,
     pub(super) writer: Writer,
 }
@@ -105,22 +105,22 @@ pub(super) struct Run {
 /// The first write of a run: the number of a tag's write in the trace, or one of the constants.
 /// Takes no more memory than a plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Emission(u32);
+pub(super) struct FirstWrite(u32);
 
-impl Emission {
+impl FirstWrite {
     /// No write yet, because the text is still a value.
-    pub(super) const NONE: Emission = Emission(u32::MAX);
+    pub(super) const NONE: FirstWrite = FirstWrite(u32::MAX);
     /// Literal text, which no tag wrote.
-    pub(super) const LITERAL: Emission = Emission(u32::MAX - 1);
+    pub(super) const LITERAL: FirstWrite = FirstWrite(u32::MAX - 1);
 
     /// Returns a write by a tag.
-    pub(super) fn tag(number: u32) -> Emission {
-        Emission(number.min(Emission::LITERAL.0 - 1))
+    pub(super) fn tag(number: u32) -> FirstWrite {
+        FirstWrite(number.min(FirstWrite::LITERAL.0 - 1))
     }
 
     /// Returns the number of a write by a tag.
     pub(super) fn number(self) -> Option<u32> {
-        (self.0 < Emission::LITERAL.0).then_some(self.0)
+        (self.0 < FirstWrite::LITERAL.0).then_some(self.0)
     }
 }
 
@@ -200,9 +200,9 @@ impl Rope {
                 text = Cow::Owned(escape(&text).into_owned());
             }
             let inserted = own.escaped(text.len(), run.escaped);
-            let inserted = match own.emission == Emission::NONE {
+            let inserted = match own.first_write == FirstWrite::NONE {
                 true => Run {
-                    emission: run.emission,
+                    first_write: run.first_write,
                     frame: run.frame,
                     is_of_prompt: run.is_of_prompt,
                     ..inserted
@@ -256,7 +256,7 @@ impl Rope {
         let whole = Run::new(self.text.len(), Writer::computed_from(&self.runs));
         let last = self.runs.pop().unwrap_or_else(|| whole.clone());
         self.runs = vec![Run {
-            emission: last.emission,
+            first_write: last.first_write,
             frame: last.frame,
             is_of_prompt: last.is_of_prompt,
             ..whole
@@ -402,9 +402,9 @@ pub(super) fn starts(runs: &[Run]) -> Vec<usize> {
 }
 
 /// Returns, for each run, the range of the value that it belongs to. Adjacent runs with the same
-/// emission form one value.
+/// first write form one value.
 pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
-    let values = runs.chunk_by(|one, next| emission(one) == emission(next));
+    let values = runs.chunk_by(|one, next| first_write(one) == first_write(next));
     let mut end = 0;
     let values = values.flat_map(|runs| {
         let start = end;
@@ -457,8 +457,8 @@ pub(super) fn inputs(runs: &[Run]) -> impl Iterator<Item = Input> {
     })
 }
 
-fn emission(run: &Run) -> (Emission, bool) {
-    (run.emission, run.is_of_prompt)
+fn first_write(run: &Run) -> (FirstWrite, bool) {
+    (run.first_write, run.is_of_prompt)
 }
 
 /// A cursor that takes successive parts out of a string in a single pass.
@@ -522,7 +522,7 @@ impl Run {
     pub(super) fn new(len: usize, writer: Writer) -> Run {
         Run {
             len: small(len),
-            emission: Emission::NONE,
+            first_write: FirstWrite::NONE,
             frame: 0,
             escaped: 0,
             is_of_prompt: false,
@@ -531,23 +531,23 @@ impl Run {
     }
 
     /// Returns the run with the write that first wrote it.
-    pub(super) fn written_in(self, emission: Emission, frame: FrameId) -> Run {
+    pub(super) fn written_in(self, first_write: FirstWrite, frame: FrameId) -> Run {
         Run {
-            emission,
+            first_write,
             frame,
             ..self
         }
     }
 
     /// Returns the run for a trace that has adopted the run's own trace. Adds `frames` and
-    /// `emissions` to the numbers of its frame and its write.
-    pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
-        let emission = match self.emission.number() {
-            Some(number) => Emission::tag(number.saturating_add(emissions)),
-            None => self.emission,
+    /// `writes` to the numbers of its frame and its write.
+    pub(super) fn moved(&self, frames: FrameId, writes: u32) -> Run {
+        let first_write = match self.first_write.number() {
+            Some(number) => FirstWrite::tag(number.saturating_add(writes)),
+            None => self.first_write,
         };
         let frame = self.frame.saturating_add(frames);
-        self.clone().written_in(emission, frame)
+        self.clone().written_in(first_write, frame)
     }
 
     /// Returns the number of bytes.
@@ -782,13 +782,13 @@ mod tests {
         let mut rope = Rope::default();
         let run = data("a", 0).runs.remove(0);
         for number in 0..=u32::try_from(MAX_RUNS).expect("small") {
-            rope.push_run("a", run.clone().written_in(Emission::tag(number), 3));
+            rope.push_run("a", run.clone().written_in(FirstWrite::tag(number), 3));
         }
         let [one] = &rope.runs[..] else {
             panic!("{} runs", rope.runs.len());
         };
         assert_eq!((one.len(), one.frame), (rope.text.len(), 3));
-        let last = one.emission.number().map(|number| number as usize);
+        let last = one.first_write.number().map(|number| number as usize);
         assert_eq!(last, Some(MAX_RUNS));
     }
 

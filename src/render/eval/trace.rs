@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;
-use super::super::rope::{Emission, FrameId, Indexed, Input, Rope, Run, Values, Writer};
+use super::super::rope::{FirstWrite, FrameId, Indexed, Input, Rope, Run, Values, Writer};
 use super::super::tracked::Tracked;
 use super::{Scope, Step, Traced};
 
@@ -33,7 +33,7 @@ pub(in super::super) struct Trace {
     /// The tags of the branches and loops that the render entered.
     pub(in super::super) branches: BTreeSet<Place>,
     /// The tags that wrote text, by the number of the write.
-    emissions: Vec<Place>,
+    tags_of_writes: Vec<Place>,
 }
 
 impl Default for Trace {
@@ -48,7 +48,7 @@ impl Default for Trace {
             unnoted: vec![None],
             frame: 0,
             branches: BTreeSet::new(),
-            emissions: Vec::new(),
+            tags_of_writes: Vec::new(),
         }
     }
 }
@@ -95,24 +95,26 @@ impl Trace {
 
     /// Returns the run for literal text in a template.
     pub(super) fn literal(&self, len: usize, at: Place) -> Run {
-        Run::new(len, Writer::Template(at)).written_in(Emission::LITERAL, self.frame)
+        Run::new(len, Writer::Template(at)).written_in(FirstWrite::LITERAL, self.frame)
     }
 
     /// Returns the run for a tag that writes nothing.
     pub(super) fn nothing(&mut self, tag: Place) -> Run {
         let run = Run::new(0, Writer::Computed(Arc::default()));
-        run.written_in(self.emission(tag), self.frame)
+        run.written_in(self.count_write(tag), self.frame)
     }
 
     /// Counts a write by a tag.
-    fn emission(&mut self, tag: Place) -> Emission {
-        self.emissions.push(tag);
-        Emission::tag(number(self.emissions.len() - 1))
+    fn count_write(&mut self, tag: Place) -> FirstWrite {
+        self.tags_of_writes.push(tag);
+        FirstWrite::tag(number(self.tags_of_writes.len() - 1))
     }
 
     /// Returns the tag that first wrote a run; `None` if no tag wrote it.
     pub(in super::super) fn tag(&self, run: &Run) -> Option<Place> {
-        self.emissions.get(run.emission.number()? as usize).copied()
+        self.tags_of_writes
+            .get(run.first_write.number()? as usize)
+            .copied()
     }
 
     /// Records that a tag writes runs, some of which may have been captured before.
@@ -123,10 +125,10 @@ impl Trace {
 
     /// Sets the tag and the current frame of runs that were not written yet.
     pub(super) fn captured(&mut self, runs: &mut [Run], tag: Place) {
-        let emission = self.emission(tag);
+        let first_write = self.count_write(tag);
         for run in runs.iter_mut() {
-            if run.emission == Emission::NONE {
-                (run.emission, run.frame) = (emission, self.frame);
+            if run.first_write == FirstWrite::NONE {
+                (run.first_write, run.frame) = (first_write, self.frame);
             }
         }
     }
@@ -158,7 +160,7 @@ impl Trace {
     pub(super) fn adopt(&mut self, step: Step, partial: &Traced, gave: &[Given]) -> Rope {
         let Traced { rope, trace } = partial;
         self.entered(step);
-        let (first, emissions) = (self.frame, number(self.emissions.len()));
+        let (first, writes) = (self.frame, number(self.tags_of_writes.len()));
         let inner = trace.frames.iter().skip(1).map(|frame| Frame {
             parent: frame.parent.map(|parent| first.saturating_add(parent)),
             ..frame.clone()
@@ -168,8 +170,8 @@ impl Trace {
         self.unnoted.extend(parents.map(|frame| frame.parent));
         self.left();
         self.branches.extend(&trace.branches);
-        self.emissions.extend(&trace.emissions);
-        let runs = rope.runs.iter().map(|run| run.moved(first, emissions));
+        self.tags_of_writes.extend(&trace.tags_of_writes);
+        let runs = rope.runs.iter().map(|run| run.moved(first, writes));
         let adopted = Rope {
             text: rope.text.clone(),
             runs: runs.collect(),
@@ -190,13 +192,13 @@ impl Trace {
     pub(super) fn finish(&mut self) {
         self.unnoted = Vec::new();
         self.frames.shrink_to_fit();
-        self.emissions.shrink_to_fit();
+        self.tags_of_writes.shrink_to_fit();
     }
 
     /// Returns the approximate size in bytes.
     pub(in super::super) fn weight(&self) -> usize {
         self.frames.len() * size_of::<Frame>()
-            + (self.branches.len() + self.emissions.len()) * size_of::<Place>()
+            + (self.branches.len() + self.tags_of_writes.len()) * size_of::<Place>()
     }
 }
 
