@@ -279,6 +279,7 @@ mod tests {
               "column": 14,
               "end_line": 2,
               "end_column": 25,
+              "pointer": null,
               "help": "did you mean `content`?",
               "fixes": [
                 {
