@@ -917,6 +917,24 @@ fn the_command_finds_the_place_that_a_message_names_in_other_ways() {
         "{with_model}"
     );
 
+    // A number is no index into a body of another form, and a word is no tool.
+    let out = told(&[
+        "messages.0.content.0.text: Field required",
+        "--body",
+        "gemini.json",
+    ]);
+    assert!(!out.contains("It refers to"), "{out}");
+    let enumerated = serde_json::json!({"messages": [], "tools": [
+        {"type": "function", "function": {"name": "a", "parameters": {"type": "object", "properties": {"mode": {"enum": ["grant"]}}}}},
+        {"type": "function", "function": {"name": "grant", "parameters": {"type": "object"}}},
+    ]});
+    write("enum.json", &enumerated.to_string());
+    let out = told(&[strict, "--body", "enum.json"]);
+    assert!(
+        out.contains("It refers to /tools/1/function/parameters in the body"),
+        "{out}"
+    );
+
     // A body without the ID in the message, and several bodies in one file.
     write("body.json", BODY);
     let elsewhere = SENTENCE.replace("toolu_1", "toolu_01ABCdef");
@@ -956,6 +974,16 @@ fn the_command_takes_words_without_quotes_and_refuses_empty_files() {
     let err = String::from_utf8_lossy(&told.stderr);
     assert!(
         told.status.code() == Some(2) && err.contains("`empty.err` is empty"),
+        "{err}"
+    );
+    fs::write(folder.path().join("odd.err"), "the odd thing").expect("writable");
+    let told = why400(folder.path(), &["odd.err"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(!out.contains("There is no file"), "{out}");
+    let told = why400(folder.path(), &["the", "odd.err"]);
+    let err = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        told.status.code() == Some(2) && err.contains("--body odd.err"),
         "{err}"
     );
     let told = why400(folder.path(), &["missing.err"]);

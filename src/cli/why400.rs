@@ -47,17 +47,28 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
             "standard input can be the answer or the body, not both",
         ));
     }
-    let answer = answer(options, &opened, argument)?;
+    if let Some(file) = args
+        .words
+        .iter()
+        .find(|word| options.path(Path::new(word)).exists())
+    {
+        return Err(
+            Failure::new("only one file can contain the error message").help(format!(
+                "to check the request's body too, write `--body {file}`"
+            )),
+        );
+    }
+    let Answer { text, is_file } = answer(options, &opened, argument)?;
     let body = args
         .body
         .as_deref()
         .map(|file| read(options, &opened, file))
         .transpose()?;
-    let asked = serde_json::from_str(&answer)
+    let asked = serde_json::from_str(&text)
         .map(|document: Value| exchanges(&document))
         .unwrap_or_default();
     let asked = match asked.is_empty() {
-        true => vec![Exchange::of_answer(answer)],
+        true => vec![Exchange::of_answer(text)],
         false => asked,
     };
     let judge = Judge {
@@ -78,12 +89,12 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
                 terminal.text(&text!("\n"));
             }
             show(options, told, terminal);
-            if is_like_file_name(argument) && !told.is_known() {
-                terminal.text(&text!(
-                    "There is no file `{}`, either.\n",
-                    Text::line(argument)
-                ));
-            }
+        }
+        if !is_file && is_like_file_name(argument) && !told.iter().all(Told::is_known) {
+            terminal.text(&text!(
+                "There is no file `{}`, either.\n",
+                Text::line(argument)
+            ));
         }
         if asked.len() > MOST_EXCHANGES {
             terminal.text(&text!(
@@ -229,8 +240,14 @@ impl Judge<'_> {
     }
 }
 
+/// The text that may contain an error message.
+struct Answer {
+    text: String,
+    is_file: bool,
+}
+
 /// Returns the content of the file at this path or, if there is no such file, the argument itself.
-fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
+fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<Answer, Failure> {
     let path = Path::new(argument);
     if is_input(path) || options.path(path).exists() {
         let Body { name, text } = read(options, opened, path)?;
@@ -240,12 +257,18 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
         if text.contains('\0') {
             return Err(Failure::new(format!("`{name}` is not text")));
         }
-        return Ok(text);
+        return Ok(Answer {
+            text,
+            is_file: true,
+        });
     }
     match is_file_name(argument) {
         true => Err(Failure::new(format!("there is no file `{argument}`"))
             .help("pass a file that contains the response, or the error message itself")),
-        false => Ok(argument.to_owned()),
+        false => Ok(Answer {
+            text: argument.to_owned(),
+            is_file: false,
+        }),
     }
 }
 
@@ -507,7 +530,7 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
         )),
         // Words alone do not show where the cause is.
         Reason::Unruled(Unruled::Unsaid | Unruled::Server | Unruled::Transport)
-            if it.basis == Basis::Words =>
+            if it.basis == Basis::Words && told.report.is_none() =>
         {
             paragraph("With `--body FILE`, the request is checked too.");
         }

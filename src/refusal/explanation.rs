@@ -209,7 +209,7 @@ impl Explanation {
             .find_map(|word| place::of_value(body, word)?.parent())
             .or_else(|| self.place_in_tool(body));
         match (by_path, by_name) {
-            (Some(path), Some(name)) if name.as_str().starts_with(path.as_str()) => Some(name),
+            (Some(path), Some(name)) if is_inside(&name, &path) => Some(name),
             (path, name) => path.or(name),
         }
     }
@@ -232,6 +232,12 @@ impl Explanation {
             .filter(move |(name, _)| holes.contains(&name.as_str()))
             .flat_map(|(_, value)| place::words(value))
     }
+}
+
+/// Returns `true` if a location is inside another one, or the same.
+fn is_inside(inner: &Pointer, outer: &Pointer) -> bool {
+    let rest = inner.as_str().strip_prefix(outer.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns `true` for an identifier that a program generated, such as `toolu_01Abc`. Words and short

@@ -44,8 +44,10 @@ fn walk(body: &Value, path: &str) -> Walked {
             }
             (Value::Object(members), index) => {
                 let named = members.iter().find(|(name, _)| is_same_name(name, word));
-                // Google counts the members of a map: `properties[2].value`.
-                let member = named.or_else(|| members.iter().nth(index.ok()?));
+                // Google counts the properties of a schema: `properties[2].value`.
+                let is_counted = walked.at.as_str().ends_with("/properties");
+                let member =
+                    named.or_else(|| members.iter().nth(index.ok().filter(|_| is_counted)?));
                 member.map(|(name, value)| (walked.at.member(name), value))
             }
             _ => None,
@@ -85,9 +87,20 @@ pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
 
 /// Returns the location of the definition of the tool with this name.
 pub(super) fn of_tool(body: &Value, name: &str) -> Option<Pointer> {
-    let tools = Pointer::root().member("tools");
-    let name = below(body.get("tools")?, name, &tools)?;
-    name.parent()
+    let tools = body.get("tools")?.as_array()?;
+    let at = Pointer::root().member("tools");
+    let declared = tools.iter().enumerate().flat_map(|(index, tool)| {
+        let at = at.element(index);
+        let function = tool.get("function").map(|it| (at.member("function"), it));
+        let declarations = tool.get("functionDeclarations").and_then(Value::as_array);
+        let in_list = at.member("functionDeclarations");
+        let declarations = declarations.into_iter().flatten().enumerate();
+        std::iter::once((at.clone(), tool))
+            .chain(function)
+            .chain(declarations.map(move |(index, it)| (in_list.element(index), it)))
+    });
+    let mut named = declared.filter(|(_, tool)| tool.get("name").is_some_and(|it| it == name));
+    named.next().map(|(at, _)| at)
 }
 
 /// Returns the location in a tool's schema that a sentence names as a list of quoted keys, such as
