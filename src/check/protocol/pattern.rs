@@ -13,8 +13,15 @@ pub(crate) enum Engine {
     Go,
 }
 
+/// The maximum length of a pattern that is read, in bytes. Some parts of a pattern refer to earlier
+/// parts, so the time to read it can grow with the square of its length.
+const LONGEST: usize = 4_096;
+
 /// Returns a phrase for the part of a pattern that an engine cannot compile.
 pub(crate) fn unread(pattern: &str, engine: Engine) -> Option<String> {
+    if pattern.len() > LONGEST {
+        return None;
+    }
     let mut reader = Reader {
         rest: pattern,
         engine,

@@ -81,7 +81,7 @@ fn node(mut node: Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) -> M
         }
     }
     fit_enum(&mut node, at, losses);
-    one_type_each(node)
+    one_type_each(node, at, losses)
 }
 
 /// Converts a schema that must not become weaker, unless the conversion would lose a check.
@@ -212,7 +212,11 @@ fn kind_of_value(value: &Value) -> &'static str {
 
 /// Writes alternatives for a schema that has several types and other keywords, and a type for a
 /// schema with an `enum`.
-fn one_type_each(mut node: Map<String, Value>) -> Map<String, Value> {
+fn one_type_each(
+    mut node: Map<String, Value>,
+    at: &Pointer,
+    losses: &mut Vec<Loss>,
+) -> Map<String, Value> {
     let kinds = node.get("type").map(types).unwrap_or_default();
     let values = node.get("enum").and_then(Value::as_array);
     match (kinds.as_slice(), values) {
@@ -234,8 +238,45 @@ fn one_type_each(mut node: Map<String, Value>) -> Map<String, Value> {
             }
             let several = several.to_vec();
             node.remove("type");
+            drop_large(&mut node, at, losses);
             split(node, &several)
         }
+    }
+}
+
+/// The maximum size of a subschema that is repeated for each type, in values. Each level of such a
+/// schema repeats the levels inside it.
+const LARGEST_REPEATED: usize = 200;
+
+/// Removes the subschemas that are too large to be repeated for each type.
+fn drop_large(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
+    const REPEATED: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
+    let large = REPEATED.into_iter().filter(|name| {
+        let value = node.get(*name);
+        value.is_some_and(|value| values_in(value) > LARGEST_REPEATED)
+    });
+    for name in large.collect::<Vec<_>>() {
+        node.remove(name);
+        // Without its condition, a consequence would apply to every value.
+        if name == "if" {
+            node.remove("then");
+            node.remove("else");
+        }
+        lose(
+            losses,
+            at,
+            name,
+            "is not checked: it is too large to be repeated for each type",
+        );
+    }
+}
+
+/// Returns the number of values in a value, including itself.
+fn values_in(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(values_in).sum::<usize>(),
+        Value::Object(members) => members.values().map(values_in).sum(),
+        _ => 0,
     }
 }
 
