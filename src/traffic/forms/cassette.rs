@@ -177,15 +177,19 @@ impl<'t> Yaml<'t> {
     /// Parses a quoted scalar. Line breaks become spaces, and an empty line becomes a line break.
     fn quoted(&mut self, text: &str, quote: char) -> Value {
         let mut raw = text[1..].to_owned();
-        while closing(&raw, quote).is_none() {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = closing(&raw[searched..], quote) {
+                return value_of_quoted(&raw[..searched + end], quote);
+            }
             let Some(line) = self.lines.get(self.at) else {
                 return Value::Null;
             };
+            // No pair of characters with a meaning of its own extends over a line break.
+            searched = raw.len() - usize::from(quote == '"' && is_continued(&raw));
             fold(&mut raw, line.text.trim(), quote == '"');
             self.at += 1;
         }
-        let inner = &raw[..closing(&raw, quote).unwrap_or(raw.len())];
-        value_of_quoted(inner, quote)
     }
 
     /// Parses a block scalar (`|` or `>`). With `-`, its final line break is removed.
@@ -418,8 +422,14 @@ fn key(text: &str) -> Option<(&str, &str)> {
     is_name.then(|| (name, rest.trim()))
 }
 
+/// Returns `true` if a line of a double-quoted scalar ends with a backslash, which joins it with the
+/// next line.
+fn is_continued(text: &str) -> bool {
+    text.ends_with('\\') && !text.ends_with("\\\\")
+}
+
 fn fold(text: &mut String, line: &str, has_escapes: bool) {
-    if has_escapes && text.ends_with('\\') && !text.ends_with("\\\\") {
+    if has_escapes && is_continued(text) {
         text.pop();
         text.push_str(
             line.strip_prefix('\\')
