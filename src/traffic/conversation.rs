@@ -274,17 +274,15 @@ impl Conversation {
         if !self.story.has_bodies {
             self.places.push(sent.place.clone());
         }
-        if number.is_multiple_of(self.stride) || number == 1 {
-            let told = sent.answer.usage.filter(|_| sent.answer.tells_cache);
-            let cached = told.map_or(predicted.tokens, |usage| usage.cache_read);
-            self.point(Point {
-                request: number,
-                tokens: by_share(&sent.pieces),
-                other: 0,
-                counted,
-                cached,
-            });
-        }
+        let told = sent.answer.usage.filter(|_| sent.answer.tells_cache);
+        let cached = told.map_or(predicted.tokens, |usage| usage.cache_read);
+        self.point(Point {
+            request: number,
+            tokens: by_share(&sent.pieces),
+            other: 0,
+            counted,
+            cached,
+        });
     }
 
     /// Adds a request to those from which the pace is computed. A request that repeats an earlier
@@ -299,13 +297,15 @@ impl Conversation {
         });
     }
 
+    /// Adds a point to the timeline, which keeps the first request, the last one, and one in
+    /// `stride` of the others.
     fn point(&mut self, point: Point) {
         let points = &mut self.story.growth.points;
+        points.pop_if(|last| !is_kept(last, self.stride));
         points.push(point);
         if points.len() > MOST_POINTS {
             self.stride *= 2;
-            let stride = self.stride;
-            points.retain(|point| point.request.is_multiple_of(stride) || point.request == 1);
+            points.retain(|point| is_kept(point, self.stride));
         }
     }
 
@@ -315,6 +315,8 @@ impl Conversation {
             return;
         };
         self.calibration.learn(estimated, usage.input);
+        let has_unknown_breakpoints =
+            self.wire.has_cache_breakpoints() && !self.asks_for_breakpoints();
         let counted = &mut self.story.counted;
         counted.answers += 1;
         counted.input += usage.input;
@@ -326,9 +328,8 @@ impl Conversation {
         }
         counted.told += 1;
         counted.told_input += usage.input;
-        let at_breakpoints = self.wire.has_cache_breakpoints();
         if usage.cache_read + usage.cache_write > 0 {
-            self.misses.begin(counted, at_breakpoints);
+            self.misses.begin(counted, has_unknown_breakpoints);
         }
         if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 {
             return;
@@ -849,6 +850,11 @@ fn by_share(pieces: &[Piece]) -> [u64; 4] {
             .map(|piece| piece.tokens)
             .sum()
     })
+}
+
+/// Returns `true` for a point that a timeline keeps.
+fn is_kept(point: &Point, stride: usize) -> bool {
+    point.request.is_multiple_of(stride) || point.request == 1
 }
 
 fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {

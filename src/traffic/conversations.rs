@@ -64,6 +64,9 @@ impl Before {
 /// The maximum number of requests that are held back for one conversation.
 const MOST_HELD: usize = 64;
 
+/// The maximum number of pieces in all requests that are held back.
+const MOST_HELD_PIECES: usize = 100_000;
+
 /// A request that is held back.
 struct Held {
     sent: Sent,
@@ -86,6 +89,8 @@ pub(super) struct Conversations {
     reserved: HashMap<u64, usize>,
     /// Requests that contain only a beginning of a conversation, by its index.
     held: Fast<usize, Vec<Held>>,
+    /// The number of pieces in these requests.
+    held_pieces: usize,
     done: Vec<(usize, Story)>,
     begun: usize,
     clock: u64,
@@ -104,6 +109,7 @@ impl Conversations {
             threads: HashMap::new(),
             reserved: HashMap::new(),
             held: Fast::default(),
+            held_pieces: 0,
             done: Vec::new(),
             begun: 0,
             clock: 0,
@@ -260,6 +266,12 @@ impl Conversations {
         if held >= MOST_HELD {
             self.release(id);
         }
+        self.held_pieces += sent.pieces.len();
+        if self.held_pieces > MOST_HELD_PIECES {
+            let mut ids: Vec<usize> = self.held.keys().copied().collect();
+            ids.sort_unstable();
+            ids.into_iter().for_each(|id| self.release(id));
+        }
         let open = &self.open[&id];
         for (piece, old) in sent.pieces.iter_mut().zip(&open.pieces) {
             piece.text.clone_from(&old.text);
@@ -276,9 +288,16 @@ impl Conversations {
 
     /// Adds the requests that were held back to the conversation, as out of order.
     fn release(&mut self, id: usize) {
-        for held in self.held.remove(&id).unwrap_or_default() {
+        for held in self.take_held(id) {
             self.go_on(id, held.sent, Relation::Earlier, held.known);
         }
+    }
+
+    fn take_held(&mut self, id: usize) -> Vec<Held> {
+        let held = self.held.remove(&id).unwrap_or_default();
+        let pieces: usize = held.iter().map(|held| held.sent.pieces.len()).sum();
+        self.held_pieces = self.held_pieces.saturating_sub(pieces);
+        held
     }
 
     /// Returns `true` if a request continues one that was held back, and not the conversation
@@ -306,7 +325,7 @@ impl Conversations {
     /// Begins a conversation with the requests that were held back, as far as each continues the
     /// previous one, followed by a request that continues the last of them.
     fn begin_run(&mut self, from: usize, sent: Sent, known: Known) -> usize {
-        let mut run = self.held.remove(&from).unwrap_or_default();
+        let mut run = self.take_held(from);
         let mut first = run.len() - 1;
         while first > 0 && continues(&run[first - 1].sent, &run[first].sent) {
             first -= 1;

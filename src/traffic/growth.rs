@@ -29,13 +29,10 @@ impl Growth {
             .points
             .iter()
             .find_map(|point| counted(point.counted, point.total()));
+        let last = self.points.last().filter(|_| !has_bodies);
+        self.unsent = last.filter(|last| is_unsent(last)).map(Point::total);
         for point in &mut self.points {
             basis = counted(point.counted, point.total()).or(basis);
-            let estimated = point.total();
-            let is_less = point
-                .counted
-                .is_some_and(|counted| counted * UNSENT.0 < estimated * UNSENT.1);
-            self.unsent = (is_less && !has_bodies).then_some(estimated);
             correct(
                 point,
                 sized(basis, has_bodies, point.total()),
@@ -65,6 +62,13 @@ impl Growth {
             .filter(|left| *left > 0)
             .map(|left| (left / pace).max(1));
     }
+}
+
+/// Returns `true` if the provider counted far fewer tokens than the log contains, so that not all of
+/// it was sent.
+fn is_unsent(point: &Point) -> bool {
+    let counted = point.counted;
+    counted.is_some_and(|counted| counted * UNSENT.0 < point.total() * UNSENT.1)
 }
 
 fn counted(counted: Option<u64>, estimated: u64) -> Option<(u64, u64)> {

@@ -18,14 +18,14 @@ pub(super) struct Misses {
 
 impl Misses {
     /// Notes that an answer reported cached tokens. Earlier misses count now, unless the server
-    /// caches only at breakpoints: then there was no breakpoint before.
-    pub(super) fn begin(&mut self, counted: &mut Counted, at_breakpoints: bool) {
+    /// caches only at breakpoints and the log does not contain them: then there may have been none.
+    pub(super) fn begin(&mut self, counted: &mut Counted, has_unknown_breakpoints: bool) {
         if self.has_cached {
             return;
         }
         self.has_cached = true;
         let (missed, expired) = (self.missed.take(), self.expired.take());
-        if !at_breakpoints {
+        if !has_unknown_breakpoints {
             missed
                 .into_iter()
                 .for_each(|missed| add(&mut counted.missed, missed));

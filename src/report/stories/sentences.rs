@@ -468,7 +468,8 @@ fn of_cache(counted: &Counted) -> String {
 /// Returns a share as a rounded percentage. Only a share of nothing is 0 %, and only one of
 /// everything is 100 %.
 fn percent(part: u64, all: u64) -> String {
-    let (part, all) = (u128::from(part), u128::from(all.max(1)));
+    // Some clients report more cached tokens than tokens.
+    let (part, all) = (u128::from(part.min(all)), u128::from(all.max(1)));
     let rounded = (part * 200 + all) / (all * 2);
     match rounded {
         0 if part > 0 => "less than 1 %".to_owned(),

@@ -1,9 +1,10 @@
 //! VCR cassettes in YAML, as written by `vcrpy`, `pytest-recording`, Ruby's `vcr`, and `go-vcr`.
 //!
 //! Only the parts of YAML that these programs write are supported: mappings and lists in blocks or
-//! in flow style, and plain, quoted, and block scalars. Anything else is read as null. Sources: `kevin1024/vcrpy`,
-//! `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`;
-//! `dnaeon/go-vcr`; `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
+//! in flow style, and plain, quoted, and block scalars. Anything else is read as null. Sources:
+//! `kevin1024/vcrpy`, `vcr/serializers/yamlserializer.py`; `vcr/vcr`,
+//! `lib/vcr/cassette/serializers.rb`; `dnaeon/go-vcr`; `pydantic/pydantic-ai`,
+//! `tests/json_body_serializer.py` (`parsed_body`).
 
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,7 @@ const DEEPEST: usize = 64;
 
 /// Returns the interactions in a cassette as JSON; `None` if the text is not a cassette.
 pub(in super::super) fn document(text: &str) -> Option<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
         return None;
@@ -28,6 +30,7 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
 
 /// Returns `true` if a line begins the interactions of a cassette.
 pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     let line = line.strip_prefix(b"http_").unwrap_or(line);
     line.strip_prefix(b"interactions:")
         .map(<[u8]>::trim_ascii)
