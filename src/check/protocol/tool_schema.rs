@@ -528,8 +528,9 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// Checks the parts of a schema that Ollama parses: the root, its properties, and theirs. Ollama
 /// keeps `items` and `$defs` as they are.
 fn check_ollama<'b>(root: &'b Value, found: &mut Found<'b>) {
-    let at_root = ["anyOf"].iter().filter(|name| root.get(**name).is_some());
-    at_root.for_each(|name| ollama_drops(root, name, found));
+    if root.get("anyOf").is_some() {
+        ollama_drops(root, "anyOf", found);
+    }
     ollama_schema(root, found);
     visit(root, &mut |inner| {
         if let Some(items) = inner.get("items") {
