@@ -7,6 +7,9 @@ use crate::world::MAX_FILE_BYTES;
 /// The maximum size of a JSON Lines file, in bytes.
 const MOST: u64 = 64 << 30;
 
+/// The maximum number of bytes that are skipped at the end of a line that is too large.
+const MOST_SKIPPED: u64 = 1 << 30;
+
 /// A line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -74,6 +77,8 @@ pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     read: u64,
     number: usize,
+    /// `true` once the file is known to consist of lines.
+    are_lines: bool,
     /// The lines that were read to detect the form of the file.
     ahead: std::collections::VecDeque<Line>,
 }
@@ -86,22 +91,21 @@ impl<R: Read> Input<R> {
             reader: BufReader::with_capacity(1 << 16, reader),
             read: 0,
             number: 0,
+            are_lines: false,
             ahead: [].into(),
         };
         let mut head = Vec::new();
         let (Some(first), Some(second)) =
             (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?)
         else {
-            return match head.len() as u64 > MAX_FILE_BYTES {
-                true => Err(InputError::Document(MAX_FILE_BYTES)),
-                false => Ok(Input::Document(head)),
-            };
+            return Ok(Input::Document(head));
         };
         let mut ahead = vec![first, second];
         if are_lines(&ahead[0].bytes, &ahead[1].bytes)
             || lines.begin_with_text(&mut ahead, &mut head)?
         {
             lines.ahead = ahead.into();
+            lines.are_lines = true;
             return Ok(Input::Lines(lines));
         }
         lines
@@ -217,13 +221,17 @@ impl<R: Read> Lines<R> {
 
     /// Skips the rest of a line that is too large.
     fn skip_line(&mut self) -> Result<(), InputError> {
+        let most = self.read + MOST_SKIPPED;
         loop {
+            if self.read > most {
+                return Err(InputError::Document(MAX_FILE_BYTES));
+            }
             let buffer = self.reader.fill_buf().map_err(InputError::Failed)?;
             let end = memchr::memchr(b'\n', buffer);
             let skipped = end.map_or(buffer.len(), |at| at + 1);
             self.reader.consume(skipped);
             self.read += skipped as u64;
-            if end.is_some() || skipped == 0 || self.read > MOST {
+            if end.is_some() || skipped == 0 {
                 return Ok(());
             }
         }
@@ -245,6 +253,10 @@ impl<R: Read> Lines<R> {
             self.read += read;
             self.number += 1;
             if read > MAX_FILE_BYTES {
+                // The other lines can be read only if the file is known to consist of lines.
+                if !self.are_lines {
+                    return Err(InputError::Document(MAX_FILE_BYTES));
+                }
                 self.skip_line()?;
             }
             if self.read > MOST {
@@ -327,7 +339,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_large_does_not_hide_the_others() {
         let huge = format!("{{\"a\": \"{}\"}}", "x".repeat(MAX_FILE_BYTES as usize));
-        let text = format!("{{}}\n{huge}\n{{}}\n");
+        let text = format!("{{}}\n{{}}\n{huge}\n{{}}\n");
         let Ok(Input::Lines(mut lines)) = Input::open(text.as_bytes()) else {
             panic!("these are lines");
         };
@@ -335,7 +347,7 @@ mod tests {
         while let Some(line) = lines.next().expect("it is read") {
             read.push((line.number, line.bytes.len() as u64));
         }
-        assert_eq!(read, [(1, 2), (2, MAX_FILE_BYTES + 1), (3, 2)]);
+        assert_eq!(read, [(1, 2), (2, 2), (3, MAX_FILE_BYTES + 1), (4, 2)]);
         assert!(matches!(
             Input::open(huge.as_bytes()),
             Err(InputError::Document(_))
