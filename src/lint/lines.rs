@@ -78,7 +78,7 @@ pub(crate) struct Lines<R> {
     read: u64,
     number: usize,
     /// `true` once the file is known to consist of lines.
-    are_lines: bool,
+    is_split: bool,
     /// The lines that were read to detect the form of the file.
     ahead: std::collections::VecDeque<Line>,
 }
@@ -91,7 +91,7 @@ impl<R: Read> Input<R> {
             reader: BufReader::with_capacity(1 << 16, reader),
             read: 0,
             number: 0,
-            are_lines: false,
+            is_split: false,
             ahead: [].into(),
         };
         let mut head = Vec::new();
@@ -105,7 +105,7 @@ impl<R: Read> Input<R> {
             || lines.begin_with_text(&mut ahead, &mut head)?
         {
             lines.ahead = ahead.into();
-            lines.are_lines = true;
+            lines.is_split = true;
             return Ok(Input::Lines(lines));
         }
         lines
@@ -254,7 +254,7 @@ impl<R: Read> Lines<R> {
             self.number += 1;
             if read > MAX_FILE_BYTES {
                 // The other lines can be read only if the file is known to consist of lines.
-                if !self.are_lines {
+                if !self.is_split {
                     return Err(InputError::Document(MAX_FILE_BYTES));
                 }
                 self.skip_line()?;
