@@ -68,8 +68,11 @@ mod thinking_signature;
 mod thinking_turn;
 
 pub(crate) use moonshot_schema::MOONSHOT_RESERVED;
-pub(crate) use pattern::{Engine, unread, unread_by_claude, unread_by_grammar};
-pub(crate) use schemas::{has_lookaround, patterns_of};
+pub(crate) use pattern::{Engine, has_lookaround, unread, unread_by_claude, unread_by_grammar};
+pub(crate) use schemas::patterns_of;
+pub(crate) use strict_schema::{
+    ANTHROPIC_FORMAT, ANTHROPIC_OMITS, ANTHROPIC_REFUSES, FORMATS, OPENAI_REFUSES,
+};
 pub(crate) use tool_schema::unread_by_deepseek;
 
 use super::Problem;

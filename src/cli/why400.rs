@@ -355,9 +355,16 @@ fn request_in(dump: &str) -> Option<String> {
     serde_json::to_string_pretty(&body).ok()
 }
 
+/// Returns `true` for a request, but not for a call whose `input` is a string, which is found alone
+/// if the body around it cannot be parsed.
+fn is_whole_request(value: &Value) -> bool {
+    let is_call = value.get("input").is_some_and(Value::is_string) && value.get("model").is_none();
+    has_history(value) && !is_call
+}
+
 /// Returns the request body in a file. If there are several, it is unknown which one was rejected.
 fn only_request(text: &str) -> Option<Value> {
-    let mut requests = objects(text).into_iter().filter(has_history);
+    let mut requests = objects(text).into_iter().filter(is_whole_request);
     requests.next().filter(|_| requests.next().is_none())
 }
 
@@ -630,6 +637,7 @@ fn document(told: &Told) -> Value {
     let findings: Vec<Value> = told.report.iter().flat_map(findings_json).collect();
     json!({
         "explanations": explained, "findings": findings, "outside": told.outside, "is_request": told.is_request,
+        "without_model": told.report.as_ref().is_some_and(is_without_model),
     })
 }
 

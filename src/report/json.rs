@@ -71,6 +71,7 @@ struct Counts {
     warnings: usize,
     formats: Vec<FormatCount>,
     passed_over: usize,
+    without_model: usize,
     left_out: Vec<LeftOutCount>,
 }
 
@@ -150,6 +151,7 @@ impl Counts {
             })
             .collect();
         let passed_over = linted.as_ref().map_or(0, |linted| linted.passed_over);
+        let without_model = linted.as_ref().map_or(0, |linted| linted.without_model);
         let left_out = left_out.iter().map(|it| LeftOutCount {
             code: it.code,
             severity: it.severity.name(),
@@ -163,6 +165,7 @@ impl Counts {
             warnings,
             formats,
             passed_over,
+            without_model,
             left_out: left_out.collect(),
         }
     }
@@ -267,6 +270,7 @@ mod tests {
               }
             ],
             "passed_over": 7,
+            "without_model": 0,
             "left_out": []
           },
           "diagnostics": [

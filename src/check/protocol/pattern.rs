@@ -437,33 +437,93 @@ fn number(digits: &str) -> u64 {
     digits.parse().unwrap_or(u64::MAX)
 }
 
+/// A part of a pattern that may have a meaning of its own. All other characters stand for themselves
+/// or are read by [`Reader`].
+enum Sign<'p> {
+    /// A character after a backslash.
+    Escaped { sign: char, is_in_class: bool },
+    /// The text after a parenthesis that opens a group.
+    Group(&'p str),
+}
+
+/// The escapes and the groups of a pattern, in order.
+struct Signs<'p> {
+    rest: &'p str,
+    is_in_class: bool,
+}
+
+impl<'p> Signs<'p> {
+    fn of(pattern: &'p str) -> Signs<'p> {
+        Signs {
+            rest: pattern,
+            is_in_class: false,
+        }
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.rest.chars().next()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+}
+
+impl<'p> Iterator for Signs<'p> {
+    type Item = Sign<'p>;
+
+    fn next(&mut self) -> Option<Sign<'p>> {
+        loop {
+            match self.bump()? {
+                '\\' => {
+                    return Some(Sign::Escaped {
+                        sign: self.bump()?,
+                        is_in_class: self.is_in_class,
+                    });
+                }
+                '[' => self.is_in_class = true,
+                ']' => self.is_in_class = false,
+                '(' if !self.is_in_class => return Some(Sign::Group(self.rest)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The beginnings of groups that look ahead or behind, after the parenthesis.
+const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];
+
+fn lookaround(group: &str) -> Option<&'static str> {
+    LOOKAROUND.into_iter().find(|look| group.starts_with(look))
+}
+
+/// Returns `true` if a pattern looks ahead or behind.
+pub(crate) fn has_lookaround(pattern: &str) -> bool {
+    Signs::of(pattern).any(|sign| matches!(sign, Sign::Group(group) if lookaround(group).is_some()))
+}
+
+/// Returns `true` if a pattern names a Unicode property, as in `\p{L}`.
+pub(super) fn has_property(pattern: &str) -> bool {
+    Signs::of(pattern).any(|sign| {
+        matches!(
+            sign,
+            Sign::Escaped {
+                sign: 'p' | 'P',
+                ..
+            }
+        )
+    })
+}
+
 /// Returns the part of a pattern that Claude's strict mode does not support: look-around,
 /// back-references and word boundaries.
 pub(crate) fn unread_by_claude(pattern: &str) -> Option<String> {
-    let mut rest = pattern;
-    let mut is_in_class = false;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '\\' => {
-                let escaped = rest.chars().next()?;
-                rest = &rest[escaped.len_utf8()..];
-                if !is_in_class && matches!(escaped, '1'..='9' | 'k' | 'b' | 'B') {
-                    return Some(format!("\\{escaped}"));
-                }
-            }
-            '[' => is_in_class = true,
-            ']' => is_in_class = false,
-            '(' if !is_in_class => {
-                let look = ["?=", "?!", "?<=", "?<!"];
-                if let Some(look) = look.iter().find(|look| rest.starts_with(**look)) {
-                    return Some(format!("({look}"));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    Signs::of(pattern).find_map(|sign| match sign {
+        Sign::Escaped {
+            sign: sign @ ('1'..='9' | 'k' | 'b' | 'B'),
+            is_in_class: false,
+        } => Some(format!("\\{sign}")),
+        Sign::Escaped { .. } => None,
+        Sign::Group(group) => Some(format!("({}", lookaround(group)?)),
+    })
 }
 
 /// Returns the escape in a pattern that llama.cpp copies into its grammar, although grammars do not
@@ -473,30 +533,17 @@ pub(crate) fn unread_by_grammar(pattern: &str) -> Option<String> {
     const OF_GRAMMARS: &str = "xuUtrn\\\"[]";
     /// The escaped characters that llama.cpp writes without the backslash, outside classes.
     const WRITTEN_PLAINLY: &str = "^$.[]()|{}*+?";
-    let mut is_in_class = false;
-    let mut characters = pattern.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\\' => {
-                let escaped = characters.next()?;
-                let is_plain = !is_in_class && WRITTEN_PLAINLY.contains(escaped);
-                if !is_plain && !OF_GRAMMARS.contains(escaped) {
-                    return Some(format!("\\{escaped}"));
-                }
-            }
-            '[' => is_in_class = true,
-            ']' => is_in_class = false,
-            '(' if !is_in_class && characters.peek() == Some(&'?') => {
-                characters.next();
-                let sign = characters.peek().copied();
-                if sign != Some(':') {
-                    return Some(format!("(?{}", sign.map(String::from).unwrap_or_default()));
-                }
-            }
-            _ => {}
+    Signs::of(pattern).find_map(|sign| match sign {
+        Sign::Escaped { sign, is_in_class } => {
+            let is_plain = !is_in_class && WRITTEN_PLAINLY.contains(sign);
+            (!is_plain && !OF_GRAMMARS.contains(sign)).then(|| format!("\\{sign}"))
         }
-    }
-    None
+        Sign::Group(group) => {
+            let kind = group.strip_prefix('?')?.chars().next();
+            let shown = kind.map(String::from).unwrap_or_default();
+            (kind != Some(':')).then(|| format!("(?{shown}"))
+        }
+    })
 }
 
 #[cfg(test)]

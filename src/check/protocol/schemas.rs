@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::found::Found;
 use super::super::subject::Subject;
-use super::pattern::{Engine, unread};
+use super::pattern::{Engine, has_lookaround, has_property, unread};
 use super::tools::tools;
 use crate::provider::WireFormat;
 
@@ -187,17 +187,6 @@ pub(super) fn check_openai_patterns<'b>(inner: &'b Value, found: &mut Found<'b>)
     }
 }
 
-/// Returns `true` if a regular expression names a Unicode property, as in `\p{L}`.
-fn has_property(pattern: &str) -> bool {
-    let mut signs = pattern.chars();
-    while let Some(sign) = signs.next() {
-        if sign == '\\' && matches!(signs.next(), Some('p' | 'P')) {
-            return true;
-        }
-    }
-    false
-}
-
 /// Reports patterns that Groq rejects. Groq compiles them with Go's `regexp`: it does not have
 /// look-around, which reports confirm, and other constructs of JavaScript.
 pub(super) fn check_groq_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
@@ -232,27 +221,3 @@ pub(crate) fn patterns_of(
     let names = names.into_iter().flatten();
     own.chain(names.map(|(name, value)| (value, name.as_str(), true)))
 }
-
-/// Returns `true` if a regular expression contains lookahead or lookbehind.
-pub(crate) fn has_lookaround(pattern: &str) -> bool {
-    let mut rest = pattern;
-    let mut is_in_class = false;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            // An escaped character has no special meaning.
-            '\\' => {
-                let escaped = rest.chars().next().map_or(0, char::len_utf8);
-                rest = &rest[escaped..];
-            }
-            '[' => is_in_class = true,
-            ']' => is_in_class = false,
-            '(' if !is_in_class && LOOKAROUND.iter().any(|it| rest.starts_with(it)) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Prefixes of lookahead and lookbehind groups, after the parenthesis.
-const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];

@@ -79,7 +79,7 @@ body_rule! {
 }
 
 /// Keywords that OpenAI rejects in strict schemas.
-const OPENAI_REFUSES: [&str; 14] = [
+pub(crate) const OPENAI_REFUSES: [&str; 14] = [
     "allOf",
     "oneOf",
     "not",
@@ -96,7 +96,7 @@ const OPENAI_REFUSES: [&str; 14] = [
     "prefixItems",
 ];
 /// The string formats that OpenAI and Anthropic accept in strict schemas.
-const FORMATS: [&str; 9] = [
+pub(crate) const FORMATS: [&str; 9] = [
     "date-time",
     "time",
     "date",
@@ -108,10 +108,10 @@ const FORMATS: [&str; 9] = [
     "uuid",
 ];
 /// The string format that only Anthropic accepts.
-const ANTHROPIC_FORMAT: &str = "uri";
+pub(crate) const ANTHROPIC_FORMAT: &str = "uri";
 
 /// Keywords that Anthropic rejects in strict schemas.
-const ANTHROPIC_REFUSES: [&str; 13] = [
+pub(crate) const ANTHROPIC_REFUSES: [&str; 13] = [
     "oneOf",
     "minimum",
     "maximum",
@@ -129,7 +129,7 @@ const ANTHROPIC_REFUSES: [&str; 13] = [
 
 /// Keywords that Anthropic's documentation of strict schemas does not list. No report shows what
 /// the API does with them.
-const ANTHROPIC_OMITS: [&str; 9] = [
+pub(crate) const ANTHROPIC_OMITS: [&str; 9] = [
     "not",
     "if",
     "then",
@@ -259,10 +259,7 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             if is_of_type(inner, "object") {
                 check_object(inner, false, found);
             }
-            let names = CEREBRAS_REFUSES
-                .iter()
-                .filter(|name| inner.get(**name).is_some());
-            for name in names {
+            for name in present(inner, &CEREBRAS_REFUSES) {
                 let message =
                     format!("a report says that Cerebras rejects `{name}` in strict schemas");
                 found
@@ -352,8 +349,8 @@ const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
 /// Reports a schema that does not declare its type.
 fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let has_refused = OPENAI_REFUSES.iter().any(|name| inner.get(*name).is_some());
-    if !has_refused && !SAYS_TYPE.iter().any(|name| inner.get(*name).is_some()) {
+    let has_refused = present(inner, &OPENAI_REFUSES).next().is_some();
+    if !has_refused && present(inner, &SAYS_TYPE).next().is_none() {
         found
             .at_member(
                 inner,
@@ -597,12 +594,15 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Finds keywords that Anthropic's documentation does not list, and patterns that it excludes.
+/// Returns the keywords that a schema has.
+fn present<'k>(schema: &Value, keywords: &'k [&'k str]) -> impl Iterator<Item = &'k str> {
+    let keywords = keywords.iter().copied();
+    keywords.filter(|name| schema.get(*name).is_some())
+}
+
+/// Reports keywords that Anthropic's documentation does not list, and patterns that it excludes.
 fn check_claude<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let names = ANTHROPIC_OMITS
-        .iter()
-        .filter(|name| inner.get(**name).is_some());
-    for name in names {
+    for name in present(inner, &ANTHROPIC_OMITS) {
         let message =
             format!("Anthropic does not list `{name}` among the keywords of strict schemas");
         found

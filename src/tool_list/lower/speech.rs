@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Loss, Unsayable, is_type};
 use crate::check::protocol::{
-    Engine, MOONSHOT_RESERVED, has_lookaround, patterns_of, unread, unread_by_claude,
-    unread_by_deepseek, unread_by_grammar,
+    ANTHROPIC_FORMAT, ANTHROPIC_OMITS, ANTHROPIC_REFUSES, Engine, FORMATS, MOONSHOT_RESERVED,
+    OPENAI_REFUSES, has_lookaround, patterns_of, unread, unread_by_claude, unread_by_deepseek,
+    unread_by_grammar,
 };
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
@@ -34,17 +35,22 @@ pub struct Speech {
     /// A function that returns `true` for the allowed names of root properties; `None` if all names
     /// are allowed.
     pub(super) takes_property: Option<fn(&str) -> bool>,
-    formats: Option<&'static [&'static str]>,
+    /// The allowed string formats; `None` if all are allowed.
+    formats: Option<Lists>,
     /// A function that returns `true` for allowed patterns; `None` if all patterns are allowed.
     takes_pattern: Option<fn(&str) -> bool>,
     pub(super) finish: Finish,
 }
 
+/// Lists of names, which rules about single bodies also use.
+type Lists = &'static [&'static [&'static str]];
+
 /// The keywords in a dialect.
 #[derive(Debug, Clone, Copy)]
 enum Keywords {
     All,
-    AllBut(&'static [&'static str]),
+    /// All but those in these lists.
+    AllBut(Lists),
     Only(&'static [&'static str]),
 }
 
@@ -81,67 +87,41 @@ const WHOLE: Speech = Speech {
     finish: Finish::AsItIs,
 };
 
+fn is_in(lists: Lists, name: &str) -> bool {
+    lists.iter().any(|list| list.contains(&name))
+}
+
 /// Keywords whose meaning depends on the surrounding schema. They are kept only if nothing is
 /// omitted.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 const CLAUDE: Speech = Speech {
-    keywords: Keywords::AllBut(&UNEVALUATED),
+    keywords: Keywords::AllBut(&[&UNEVALUATED]),
     is_plain_root: true,
     refuses_at_root: &["anyOf", "oneOf", "allOf"],
     takes_property: Some(is_claude_property),
     ..WHOLE
 };
 
+/// Keywords that only have a meaning next to `contains`.
+const BESIDE_CONTAINS: [&str; 2] = ["minContains", "maxContains"];
+
 const CLAUDE_STRICT: Speech = Speech {
     keywords: Keywords::AllBut(&[
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "maxItems",
-        "uniqueItems",
-        "minProperties",
-        "maxProperties",
-        "patternProperties",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentRequired",
-        "dependentSchemas",
-        "propertyNames",
-        "contains",
-        "minContains",
-        "maxContains",
-        "prefixItems",
+        &UNEVALUATED,
+        &ANTHROPIC_REFUSES,
+        &ANTHROPIC_OMITS,
+        &BESIDE_CONTAINS,
     ]),
     takes_pattern: Some(is_claude_pattern),
     most_min_items: Some(1),
-    formats: Some(&[
-        "date-time",
-        "time",
-        "date",
-        "duration",
-        "email",
-        "hostname",
-        "ipv4",
-        "ipv6",
-        "uuid",
-        "uri",
-    ]),
+    formats: Some(&[&FORMATS, &[ANTHROPIC_FORMAT]]),
     finish: Finish::Closed { needs_all: false },
     ..CLAUDE
 };
 
 const OPENAI: Speech = Speech {
-    keywords: Keywords::AllBut(&UNEVALUATED),
+    keywords: Keywords::AllBut(&[&UNEVALUATED]),
     is_plain_root: true,
     refuses_at_root: &["anyOf", "oneOf", "allOf", "enum", "not"],
     needs_items: true,
@@ -151,46 +131,20 @@ const OPENAI: Speech = Speech {
 
 const OPENAI_STRICT: Speech = Speech {
     keywords: Keywords::AllBut(&[
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "allOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "patternProperties",
-        "propertyNames",
-        "uniqueItems",
-        "contains",
-        "minContains",
-        "maxContains",
-        "prefixItems",
-        "additionalItems",
-        "default",
+        &UNEVALUATED,
+        &OPENAI_REFUSES,
+        &BESIDE_CONTAINS,
+        &["dependencies", "additionalItems", "default"],
     ]),
     has_lone_refs: true,
     takes_booleans: false,
-    formats: Some(&[
-        "date-time",
-        "time",
-        "date",
-        "duration",
-        "email",
-        "hostname",
-        "ipv4",
-        "ipv6",
-        "uuid",
-    ]),
+    formats: Some(&[&FORMATS]),
     finish: Finish::Closed { needs_all: true },
     ..OPENAI
 };
 
 const MOONSHOT: Speech = Speech {
-    keywords: Keywords::AllBut(&UNEVALUATED),
+    keywords: Keywords::AllBut(&[&UNEVALUATED]),
     takes_refs: false,
     takes_booleans: false,
     is_plain_root: true,
@@ -202,14 +156,14 @@ const MOONSHOT: Speech = Speech {
 };
 
 const DEEPSEEK: Speech = Speech {
-    keywords: Keywords::AllBut(&UNEVALUATED),
+    keywords: Keywords::AllBut(&[&UNEVALUATED]),
     is_plain_root: true,
     takes_pattern: Some(is_deepseek_pattern),
     ..WHOLE
 };
 
 const GROQ: Speech = Speech {
-    keywords: Keywords::AllBut(&UNEVALUATED),
+    keywords: Keywords::AllBut(&[&UNEVALUATED]),
     requires_properties: true,
     takes_pattern: Some(is_groq_pattern),
     ..WHOLE
@@ -268,7 +222,7 @@ const GEMINI_OPEN_API: Speech = Speech {
     ]),
     takes_refs: false,
     takes_booleans: false,
-    formats: Some(&["date-time", "float", "double", "int32", "int64"]),
+    formats: Some(&[&["date-time", "float", "double", "int32", "int64"]]),
     finish: Finish::OpenApi,
     ..WHOLE
 };
@@ -309,7 +263,7 @@ impl Speech {
     pub(super) fn keeps(&self, keyword: &str) -> bool {
         match self.keywords {
             Keywords::All => true,
-            Keywords::AllBut(others) => !others.contains(&keyword),
+            Keywords::AllBut(others) => !is_in(others, keyword),
             Keywords::Only(own) => own.contains(&keyword),
         }
     }
@@ -319,7 +273,7 @@ impl Speech {
     }
 
     pub(super) fn takes_format(&self, format: &str) -> bool {
-        self.formats.is_none_or(|formats| formats.contains(&format))
+        self.formats.is_none_or(|formats| is_in(formats, format))
     }
 
     /// Returns the keywords among `pattern` and `patternProperties` that have a pattern which is
