@@ -9,8 +9,10 @@ mod commas;
 mod pointer;
 mod quoted;
 mod scan;
+mod literal;
 
 pub use commas::blank_trailing_commas;
+pub(crate) use literal::{Rewritten, rewritten};
 pub use pointer::Pointer;
 pub(crate) use quoted::decode_map;
 pub(crate) use scan::MAX_DEPTH;

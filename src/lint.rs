@@ -9,6 +9,7 @@
 
 mod unsupported;
 mod address;
+mod excerpt;
 mod lines;
 mod place;
 mod recognise;
@@ -23,8 +24,9 @@ mod find;
 pub use address::Endpoint;
 pub(crate) use batch::rules::RULES as BATCH_RULES;
 pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
+pub(crate) use excerpt::{Excerpt, excerpts, url_near};
 pub use find::{FoundBody, Harvest, ModelAt, find};
-pub(crate) use find::{WrongUrl, find_sent};
+pub(crate) use find::{WrongUrl, find_near, find_sent};
 pub use lines::InputError;
 pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use litellm::{Settings, is_of_litellm, place as place_in_record};

@@ -10,11 +10,13 @@ mod data;
 mod place;
 mod explanation;
 mod said;
+mod logged;
 mod wrapping;
 
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use explanation::{Basis, Explanation, Stated};
+pub use logged::{exchanges_of_log, has_history, is_request, requests};
 pub use said::{Exchange, exchanges, objects};
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -388,7 +388,7 @@ enum Place {
 }
 
 /// The blocks of `docs/*.md` that begin with `$ reqc …`, in the order of the pages.
-const SHOWN: [(&str, &str, Place); 28] = [
+const SHOWN: [(&str, &str, Place); 29] = [
     (
         "append-only.md",
         "check --context next-turn-other-language",
@@ -461,6 +461,11 @@ const SHOWN: [(&str, &str, Place); 28] = [
         "lint.md",
         "lint body.json --format short",
         Place::Folder(lonely_result),
+    ),
+    (
+        "lint.md",
+        "lint debug.log --format short",
+        Place::Folder(debug_log),
     ),
     (
         "lint.md",
@@ -616,6 +621,14 @@ fn no_tools(folder: &Path) {
 fn lonely_result(root: &Path) {
     let page = document("docs/lint.md");
     write(root, "body.json", fenced(&page, "json")[0]);
+}
+
+/// Writes a line of a debug log with the body of [`lonely_result`].
+fn debug_log(root: &Path) {
+    let text = "DEBUG:anthropic._base_client:Request options: {'method': 'post', 'url': '/v1/messages', 'files': None, 'json_data': \
+        {'max_tokens': 1000, 'messages': [{'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'toolu_1', \
+        'content': '18 degrees'}]}], 'model': 'claude-sonnet-5-5'}}\n";
+    write(root, "debug.log", text);
 }
 
 /// Writes a body whose call has no result.

@@ -674,6 +674,89 @@ fn a_format_that_is_not_certain_is_asked_for() {
     );
 }
 
+/// Lines of programs that print a request whose role is misspelt, each with the text at which the
+/// finding is.
+const PRINTED: [(&str, &str); 8] = [
+    (
+        "[2027-01-31 12:00:00 - openai._base_client:482 - DEBUG] Request options: {'method': 'post', 'url': '/chat/completions', \
+         'timeout': Timeout(connect=5.0), 'json_data': {'messages': [{'role': 'usr', 'content': \"It's\"}], 'model': 'gpt-5.2'}}\n",
+        "'usr'",
+    ),
+    (
+        "POST Request Sent from LiteLLM:\ncurl -X POST \\\nhttps://api.openai.com/v1/ \\\n-d '{'model': 'gpt-5.2', 'messages': [{'role': 'usr', 'content': 'a'}]}'\n",
+        "'usr'",
+    ),
+    (
+        "send: b'POST /v1/chat/completions HTTP/1.1\\r\\nHost: api.openai.com\\r\\n'\n\
+         send: b'{\"model\": \"gpt-5.2\", \"messages\": [{\"content\": \"it\\'s \\\\\"so\\\\\"\", \"role\": \"usr\"}]}'\n",
+        "\"usr\"",
+    ),
+    (
+        "APICallError [AI_APICallError]: no {\n  url: 'https://api.openai.com/v1/chat/completions',\n  requestBodyValues: {\n    \
+         model: 'gpt-5.2',\n    stop: undefined,\n    messages: [ { role: 'usr', content: \"it's\" } ]\n  },\n  data: undefined\n}\n",
+        "'usr'",
+    ),
+    (
+        "> POST /v1/chat/completions HTTP/1.1\n> Host: api.openai.com\n\n{\n  \"model\": \"gpt-5.2\",\n  \"messages\": [\n    \
+         {\"role\": \"usr\", \"content\": \"a\"}\n  ]\n}\n< HTTP/1.1 400\n{\"error\": {\"message\": \"no\"}}\n",
+        "\"usr\"",
+    ),
+    (
+        "openai.BadRequestError: no POST https://api.openai.com/v1/chat/completions b'{\"model\":\"gpt-5.2\",\"messages\":[{\"role\":\"usr\",\"content\":\"\\xc3\\xa9\"}]}'\n",
+        "\"usr\"",
+    ),
+    (
+        "12:00 started\n12:01 sent {'model': 'gpt-5.2', 'messages': [{'content': ('one '\n 'two'), 'role': <Role.X: 'usr'>}]}\n12:02 done\n",
+        "'usr'",
+    ),
+    (
+        "INFO body=\"{\\\"model\\\":\\\"gpt-5.2\\\",\\\"messages\\\":[{\\\"role\\\":\\\"usr\\\",\\\"content\\\":\\\"a\\\"}]}\" x=1\n",
+        "\\\"usr",
+    ),
+];
+
+#[test]
+fn bodies_that_programs_print_are_checked_at_their_places() {
+    for (text, mark) in PRINTED {
+        let at = text.find(mark).expect("there");
+        let line = text[..at].matches('\n').count() + 1;
+        let column = at - text[..at].rfind('\n').map_or(0, |newline| newline + 1) + 1;
+        let (code, out) = told("debug.log", text, &[]);
+        assert!(
+            code == 1
+                && out.starts_with(&format!(
+                    "debug.log:{line}:{column}: error[schema/invalid-value]"
+                ))
+                && out.ends_with("1 body (1 openai-chat): 1 error\n"),
+            "{text}{out}"
+        );
+    }
+    let log = PRINTED.map(|(text, _)| text).concat();
+    let (_, out) = told("debug.log", &log, &[]);
+    assert!(
+        out.ends_with("8 bodies (8 openai-chat): 8 errors\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_printed_body_is_checked_but_is_no_json() {
+    let text = "{'model': 'gpt-5.2', 'messages': [{'role': 'usr', 'content': None}]}";
+    let (_, out) = told("body.json", text, &[]);
+    assert!(
+        out.starts_with("body.json:1:2: error[lint/syntax]: a key must be")
+            && out.contains("body.json:1:44: error[schema/invalid-value]"),
+        "{out}"
+    );
+    // In JSON with another mistake, nothing but the mistake is reported.
+    let text = r#"{"model": "gpt-5.2", "messages": [{"role": "usr", "content": ""},]}"#;
+    let (_, out) = told("body.json", text, &[]);
+    assert!(
+        out.ends_with("0 bodies: 1 error\n") && out.contains("lint/syntax"),
+        "{out}"
+    );
+}
+
 #[test]
 fn what_is_no_json_is_told_at_its_place() {
     let (_, out) = told(

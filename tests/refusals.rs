@@ -992,6 +992,44 @@ fn the_command_takes_words_without_quotes_and_refuses_empty_files() {
 }
 
 #[test]
+fn a_debug_log_has_the_message_and_the_body() {
+    let sent = |role: &str, status: &str| {
+        format!(
+            "[12:00 - anthropic._base_client:482 - DEBUG] Request options: {{'method': 'post', 'url': '/v1/messages', 'json_data': {{'model': \
+             'claude-sonnet-5-5', 'max_tokens': 10, 'messages': [{{'role': '{role}', 'content': \"It's error 429: rate limit\"}}]}}}}\n\
+             [12:00 - httpx:1025 - INFO] HTTP Request: POST https://api.anthropic.com/v1/messages \"HTTP/1.1 {status}\"\n"
+        )
+    };
+    let log = format!(
+        "{}{}Traceback (most recent call last):\nanthropic.BadRequestError: Error code: 400 - {{'type': 'error', 'error': {{'type': \
+         'invalid_request_error', 'message': 'messages: Unexpected role \"tool\". Allowed roles are \"user\" or \"assistant\"'}}}}\n",
+        sent("user", "200 OK"),
+        sent("tool", "400 Bad Request"),
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("debug.log"), log).expect("written");
+    let told = why400(folder.path(), &["debug.log", "--format", "json"]);
+    let all: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
+    assert_eq!(all[0]["explanations"][0]["basis"], "sentence");
+    assert_eq!(all[0]["explanations"][0]["provider"], "anthropic");
+    let found = all[0]["findings"][0].to_string();
+    assert!(found.contains("/messages/0/role"), "{all}");
+    // A Python dictionary is a body, too.
+    let body = "{'model': 'claude-sonnet-5-5', 'max_tokens': 10, 'messages': [{'role': 'tool', 'content': 'a'}]}";
+    fs::write(folder.path().join("body.txt"), body).expect("written");
+    let told = why400(
+        folder.path(),
+        &["messages: Unexpected role", "--body", "body.txt"],
+    );
+    let told = String::from_utf8(told.stdout).expect("UTF-8");
+    assert!(
+        told.contains("body.txt:1:") && !told.contains("lint/syntax"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_is_no_answer_or_another_request_is_told() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write =

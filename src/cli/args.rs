@@ -545,7 +545,8 @@ pub(super) struct Compare {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Lint {
-    /// Files that contain request bodies (JSON, JSON Lines, batches, HAR); `-` reads standard input
+    /// Files that contain request bodies (JSON, JSON Lines, batches, HAR, SDKs' debug logs); `-` reads
+    /// standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Analyse each conversation in the files: where the cache was lost, what that cost, and why

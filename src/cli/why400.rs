@@ -12,11 +12,12 @@ use crate::compile::lint::Linting;
 use crate::compile::{LintTarget, PolicyOptions, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::lint::rules::UNSUPPORTED_FORMAT;
+use crate::lint::rules::{SYNTAX, UNSUPPORTED_FORMAT};
 use crate::lint::{Unrecognised, find, recognise};
 use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
-    Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges, objects,
+    Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges,
+    exchanges_of_log, has_history, is_request, objects, requests,
 };
 use crate::report::findings_json;
 use crate::system::is_input;
@@ -64,9 +65,10 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
         .as_deref()
         .map(|file| read(options, &opened, file))
         .transpose()?;
-    let asked = serde_json::from_str(&text)
-        .map(|document: Value| exchanges(&document))
-        .unwrap_or_default();
+    let asked = match serde_json::from_str::<Value>(&text) {
+        Ok(document) => exchanges(&document),
+        Err(_) => exchanges_of_log(&text),
+    };
     let asked = match asked.is_empty() {
         true => vec![Exchange::of_answer(text)],
         false => asked,
@@ -364,19 +366,12 @@ fn is_whole_request(value: &Value) -> bool {
 
 /// Returns the request body in a file. If there are several, it is unknown which one was rejected.
 fn only_request(text: &str) -> Option<Value> {
-    let mut requests = objects(text).into_iter().filter(is_whole_request);
-    requests.next().filter(|_| requests.next().is_none())
-}
-
-fn is_request(value: &Value) -> bool {
-    has_history(value) && recognise(value).is_ok()
-}
-
-fn has_history(value: &Value) -> bool {
-    let history = ["messages", "contents", "input"]
-        .into_iter()
-        .find_map(|name| value.get(name));
-    history.is_some_and(|history| history.is_array() || history.is_string())
+    let whole = objects(text).into_iter().filter(is_whole_request);
+    let mut found: Vec<Value> = whole.collect();
+    if found.is_empty() {
+        found = requests(text);
+    }
+    found.pop().filter(|_| found.is_empty())
 }
 
 fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
@@ -398,6 +393,12 @@ fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
         report
             .findings
             .retain(|finding| finding.severity == Severity::Error);
+    }
+    // A body that a program printed is checked although it is not JSON.
+    if report.summary.bodies > 0 {
+        report
+            .findings
+            .retain(|finding| finding.rule.code != SYNTAX.code);
     }
     for finding in &mut report.findings {
         // The advice is about files that contain other requests.

@@ -102,6 +102,17 @@ pub(crate) fn find_sent(url: &str, document: Value, wire: Option<WireFormat>) ->
     find_from(here, document, wire)
 }
 
+/// Finds the bodies in a document of a log in which a request to a URL is near the document.
+pub(crate) fn find_near(url: &str, document: Value, wire: Option<WireFormat>) -> Harvest {
+    let here = Here {
+        address: Address::of(url),
+        has_url: true,
+        headers: ApiHeaders::default().at(url),
+        ..Here::default()
+    };
+    find_from(here, document, wire)
+}
+
 fn find_from(here: Here, document: Value, wire: Option<WireFormat>) -> Harvest {
     let mut finder = Finder {
         wire,
@@ -519,7 +530,15 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let right_url = wrong_url.as_ref().and_then(|wrong| wrong.path.right_url());
     let address = match (right_url, url) {
         (Some(right), _) => Address::of(&right),
-        (None, Some(url)) => Address::of(url),
+        (None, Some(url)) => match (Address::of(url), &here.address) {
+            // A path without a host.
+            (Address::Known(path), Address::Known(around))
+                if path.host.is_empty() && path.wire == around.wire =>
+            {
+                here.address.clone()
+            }
+            (address, _) => address,
+        },
         (None, None) => here.address.clone(),
     };
     Here {

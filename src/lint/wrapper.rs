@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::litellm::{PROXIED, proxied};
 
 /// The members that contain a body in batches (`body`, `params`, and xAI's), logs and captures.
-const WRAPPERS: [&str; 20] = [
+const WRAPPERS: [&str; 21] = [
     PROXIED,
     "body",
     "params",
@@ -18,7 +18,10 @@ const WRAPPERS: [&str; 20] = [
     "RequestBody",
     // Bedrock's, under `input`.
     "inputBodyJson",
+    // The OpenAI and Anthropic SDKs' debug logs.
     "json_data",
+    // The errors of Vercel's AI SDK.
+    "requestBodyValues",
     "json",
     "payload",
     "data",

@@ -351,6 +351,18 @@ fn pattern(pattern: &str) -> Regex {
 /// introduce a status. Returns `None` if there are several. For example, if a proxy answers 500
 /// because a server answered 400, the status does not show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
+    let mut all = statuses(text);
+    let status = all.next()?;
+    all.all(|other: u16| other == status).then_some(status)
+}
+
+/// Returns `true` if a part of a log contains the status of a rejected request.
+pub(super) fn is_refused(text: &str) -> bool {
+    statuses(text).next().is_some()
+}
+
+/// Returns the statuses of errors in a string.
+fn statuses(text: &str) -> impl Iterator<Item = u16> {
     let patterns = [
         &LEADING_STATUS,
         &NAMED_STATUS,
@@ -358,13 +370,11 @@ pub(super) fn status(text: &str) -> Option<u16> {
         &STATUS_OF_CLASS,
         &EXPLAINED_STATUS,
     ];
-    let mut all = patterns
+    patterns
         .into_iter()
         .flat_map(|pattern| pattern.captures_iter(text))
         .flat_map(|found| found.iter().skip(1).flatten().collect::<Vec<_>>())
-        .filter_map(|number| number.as_str().parse().ok());
-    let status = all.next()?;
-    all.all(|other: u16| other == status).then_some(status)
+        .filter_map(|number| number.as_str().parse().ok())
 }
 
 /// The members in a request that contain its conversation.

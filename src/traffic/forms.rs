@@ -2,7 +2,6 @@
 //! recognises transcripts, in which an agent records the conversation rather than the requests.
 
 mod cassette;
-mod python;
 mod spans;
 pub(super) mod transcript;
 
@@ -10,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::sent::Answer;
 use super::usage;
+use crate::json::rewritten;
 use crate::lint::{Content, Endpoint, FoundBody, content, find, is_of_litellm};
 use crate::provider::{ApiHeaders, WireFormat};
 
@@ -37,7 +37,7 @@ struct Unit {
 
 /// Returns the document on a line of a log; `None` if the line contains none.
 pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
-    if let Some(options) = python::options(line) {
+    if let Some(options) = options(line) {
         return Some(Ok(options));
     }
     match content(line) {
@@ -47,6 +47,19 @@ pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
         Content::DocumentFrom(at) => Some(serde_json::from_str(line[at..].trim())),
         Content::Text => None,
     }
+}
+
+/// Returns the request options in a line of the OpenAI and Anthropic SDKs' debug logs, which is a
+/// Python dictionary: `Request options: {'method': 'post', 'json_data': {…}}`. Returns `None` if
+/// there are none.
+///
+/// Source: `openai/openai-python`, `src/openai/_base_client.py`
+/// (`log.debug("Request options: %s", …)`). The Anthropic SDK writes the same.
+fn options(line: &str) -> Option<Value> {
+    const MARK: &str = "Request options: ";
+    let start = line.find(MARK)? + MARK.len();
+    let options = rewritten(line, start).ok()?;
+    serde_json::from_str(&options.json).ok()
 }
 
 /// Returns the requests in a document.

@@ -13,8 +13,9 @@ use crate::compile::judge::{Judge, LintTarget, Linted, api, local_server};
 use crate::diag::{Diagnostic, Rule, Severity};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
-    Endpoint, Envelope, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
-    Unrecognised, Unsupported, WrongUrl, find, find_sent, place_in_record, recognise_among, rules,
+    Endpoint, Envelope, Excerpt, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
+    Unrecognised, Unsupported, WrongUrl, excerpts, find, find_near, find_sent, place_in_record,
+    recognise_among, rules, url_near,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -39,6 +40,31 @@ pub(super) struct Judged {
     pub(super) told: Vec<Told>,
     /// The batch lines in the document, or the line itself.
     pub(super) envelopes: Vec<Envelope>,
+}
+
+impl Judged {
+    /// Adds what was found in another document of the same text.
+    fn add(&mut self, other: Judged) {
+        self.formats.extend(other.formats);
+        self.passed_over += other.passed_over;
+        self.without_model += other.without_model;
+        self.passed_format = self.passed_format.or(other.passed_format);
+        self.told.extend(other.told);
+    }
+
+    /// Returns `true` if there are neither requests nor findings.
+    fn is_empty(&self) -> bool {
+        self.formats.is_empty() && self.told.is_empty() && self.passed_over == 0
+    }
+
+    /// Moves the findings in an excerpt to the text that contains it.
+    fn moved(mut self, excerpt: &Excerpt) -> Judged {
+        for told in &mut self.told {
+            told.range = excerpt.to_text(told.range.clone());
+            told.within = Some(excerpt.range.clone());
+        }
+        self
+    }
 }
 
 /// A problem, and its location in the text.
@@ -124,16 +150,54 @@ pub(super) struct DocumentJudge<'c> {
 }
 
 impl DocumentJudge<'_> {
+    /// Checks a JSON document. If the text is not JSON, checks the bodies that it contains: in a log,
+    /// or as a program printed them.
     pub(super) fn judge(&self, text: &str) -> Judged {
-        let document = match json::parse(text) {
-            Ok(document) => document,
-            Err(error) => {
-                return Judged {
-                    told: vec![broken(error.range.clone(), &error)],
-                    ..Judged::default()
-                };
-            }
+        let error = match json::parse(text) {
+            Ok(document) => return self.document(text, document, None),
+            Err(error) => error,
         };
+        let syntax = syntax(text);
+        let found = (syntax != Syntax::Json)
+            .then(|| self.excerpts(text))
+            .flatten();
+        let is_log = found.is_some() && syntax == Syntax::Text;
+        let mut judged = found.unwrap_or_default();
+        if !is_log {
+            judged.told.push(broken(error.range.clone(), &error));
+        }
+        judged
+    }
+
+    /// Checks the bodies that a text contains; `None` if it contains none.
+    pub(super) fn excerpts(&self, text: &str) -> Option<Judged> {
+        let excerpts = excerpts(text);
+        let mut all = Judged::default();
+        let mut is_empty = true;
+        for (index, excerpt) in excerpts.iter().enumerate() {
+            let Ok(document) = json::parse(&excerpt.json) else {
+                continue;
+            };
+            let before = index
+                .checked_sub(1)
+                .map_or(0, |last| excerpts[last].range.end);
+            let after = excerpts
+                .get(index + 1)
+                .map_or(text.len(), |next| next.range.start);
+            let url = url_near(
+                &text[before..excerpt.range.start],
+                &text[excerpt.range.end..after],
+            );
+            let mut judged = self.document(&excerpt.json, document, url.as_deref());
+            judged.told.retain(|told| told.stranger.is_none());
+            is_empty &= judged.is_empty();
+            all.add(judged.moved(excerpt));
+        }
+        (!is_empty).then_some(all)
+    }
+
+    /// Checks a document. `near` is the URL of a request near it, if it is in a log.
+    fn document(&self, text: &str, document: Value, near: Option<&str>) -> Judged {
         let is_capture = document
             .pointer("/log/entries")
             .is_some_and(Value::is_array);
@@ -145,9 +209,10 @@ impl DocumentJudge<'_> {
             strangers,
             unsupported,
             envelopes,
-        } = match &self.url {
-            Some(url) => find_sent(url, document, self.wire),
-            None => find(document, self.wire),
+        } = match (&self.url, near) {
+            (Some(url), _) => find_sent(url, document, self.wire),
+            (None, Some(url)) => find_near(url, document, self.wire),
+            (None, None) => find(document, self.wire),
         };
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
         let mut all = Judged {
@@ -414,6 +479,33 @@ impl JudgedBody {
                 stranger: None,
             });
         }
+    }
+}
+
+/// The syntax of a text that is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    /// JSON with a mistake.
+    Json,
+    /// A value in the syntax of Python or JavaScript.
+    Program,
+    /// Text, such as a log.
+    Text,
+}
+
+/// Returns the syntax of a text, judging by its beginning.
+fn syntax(text: &str) -> Syntax {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let inner = text.trim_start_matches(|sign: char| "{[( \n\r\t".contains(sign));
+    let brackets = &text[..text.len() - inner.len()];
+    let is_object = brackets.contains('{');
+    match inner.chars().next() {
+        _ if brackets.is_empty() => Syntax::Text,
+        Some('\'') => Syntax::Program,
+        Some(sign) if sign.is_alphabetic() && is_object => Syntax::Program,
+        // `[INFO]`, `[2027-01-31 12:00]`
+        Some(sign) if sign.is_alphanumeric() && !is_object => Syntax::Text,
+        _ => Syntax::Json,
     }
 }
 

@@ -482,7 +482,7 @@ impl DocumentJudge<'_> {
             Content::DocumentFrom(start) => {
                 Some(self.judge(&format!("{}{}", " ".repeat(start), &text.as_str()[start..])))
             }
-            Content::Text => None,
+            Content::Text => self.excerpts(text.as_str()),
         };
         Ok((judged, text))
     }
