@@ -9,9 +9,9 @@ mod pattern;
 mod data;
 mod place;
 mod explanation;
+mod wrapping;
 mod said;
 mod logged;
-mod wrapping;
 
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
@@ -101,6 +101,7 @@ impl Dictionary {
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
         let text = &*wrapping::without_times(text);
         let text = &*wrapping::without_parsers(text);
+        let text = &*wrapping::without_alternatives(text);
         let (lower, plain) = (text.to_lowercase(), Plain::of(text));
         let hints: Vec<Hint> = self
             .providers

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use super::wrapping::without_headers;
+
 /// A rejected request and its answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -265,6 +267,7 @@ const MOST_LINES: usize = 15;
 /// Returns the strings that may be unknown messages: strings of an answer, or else the lines of a
 /// string that has a status or is short.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
+    let text = &*without_headers(text);
     let mut messages = members(text);
     let is_short = text.trim().lines().count() <= MOST_LINES;
     if status.is_some() || !messages.is_empty() || is_short {

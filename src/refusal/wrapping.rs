@@ -110,6 +110,40 @@ pub(super) fn without_times(text: &str) -> Cow<'_, str> {
     TIME.replace_all(text, "")
 }
 
+/// A header of an HTTP answer, as a member of an object or as a line of `curl -v`.
+static HEADER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?imx)
+        ["'] (?: connection | date | server | vary | via | (?: access-control | alt | cache | cf | content | cross-origin | permissions | referrer
+            | strict-transport | transfer | x ) -[a-z-]+ ) ["'] \s* : \s* (?: "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' ) ,?
+        | ^ < \x20 [a-z0-9-]+ : \x20 .* $"#,
+    )
+});
+
+/// Removes the headers of an HTTP answer, which are not its message.
+pub(super) fn without_headers(text: &str) -> Cow<'_, str> {
+    HEADER.replace_all(text, "")
+}
+
+/// An error of pydantic about the constant, such as a message's role, that tells the alternatives of
+/// a union apart. The location names the class of the alternative.
+static ALTERNATIVE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?x)
+        ["']type["'] \s* : \s* ["']literal_error["'] \s* , \s* ["']loc["'] \s* : \s* [\[(] [^\])]* ["'][A-Z]\w+["'] \s* , \s* ["'](?: role | type )["'] \s* \\? [\])]
+        \s* , \s* ["']msg["'] \s* : \s* (?: "[^"]*" | '[^']*' )"#,
+    )
+});
+
+/// Removes the errors of alternatives that the request does not mean, unless there are no others.
+pub(super) fn without_alternatives(text: &str) -> Cow<'_, str> {
+    let rest = ALTERNATIVE.replace_all(text, "");
+    match rest.contains("'msg'") || rest.contains("\"msg\"") {
+        true => rest,
+        false => Cow::Borrowed(text),
+    }
+}
+
 fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
@@ -166,6 +200,23 @@ pub(super) fn telling(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_and_other_alternatives_are_not_messages() {
+        assert_eq!(
+            without_headers(
+                "{\"content-type\": \"a\", \"content\": \"b\", 'x-id': 'it\\'s', \"server\": 1}\n< date: c"
+            ),
+            "{ \"content\": \"b\",  \"server\": 1}\n"
+        );
+        let one = "{'type': 'literal_error', 'loc': ['body', 'messages', 2, 'ToolMessage', 'role'], 'msg': 'Input should be tool'}";
+        let other = "{'type': 'string_type', 'loc': ['body', 'a'], 'msg': 'Input should be a valid string'}";
+        assert_eq!(without_alternatives(one), one);
+        assert_eq!(
+            without_alternatives(&format!("[{one}, {other}]")),
+            format!("[{{}}, {other}]")
+        );
+    }
 
     #[test]
     fn the_message_inside_is_found() {
