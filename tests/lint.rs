@@ -744,10 +744,22 @@ fn a_printed_body_is_checked_but_is_no_json() {
     let text = "{'model': 'gpt-5.2', 'messages': [{'role': 'usr', 'content': None}]}";
     let (_, out) = told("body.json", text, &[]);
     assert!(
-        out.starts_with("body.json:1:2: error[lint/syntax]: a key must be")
+        out.starts_with("body.json:1:2: error[lint/syntax]: an object key must be")
             && out.contains("body.json:1:44: error[schema/invalid-value]"),
         "{out}"
     );
+    // A log without a body, and one whose body is abbreviated.
+    let (_, out) = told("a.log", "[12:00] up\nError code: 400\n", &[]);
+    assert!(
+        out.starts_with("a.log:1:1: error[lint/no-body]: this is text without a request body"),
+        "{out}"
+    );
+    let (_, out) = told(
+        "a.log",
+        "sent {\n  body: { model: 'm', messages: [Array] }\n}\n",
+        &[],
+    );
+    assert!(out.contains("`JSON.stringify`"), "{out}");
     // In JSON with another mistake, nothing but the mistake is reported.
     let text = r#"{"model": "gpt-5.2", "messages": [{"role": "usr", "content": ""},]}"#;
     let (_, out) = told("body.json", text, &[]);

@@ -13,7 +13,7 @@ use crate::compile::{LintTarget, PolicyOptions, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::lint::rules::{SYNTAX, UNSUPPORTED_FORMAT};
-use crate::lint::{Unrecognised, find, recognise};
+use crate::lint::{Unrecognised, recognise};
 use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges,
@@ -349,11 +349,7 @@ fn target_at(host: &str) -> LintTarget<'static> {
 
 /// Finds a request body in a dump that also contains the answer.
 fn request_in(dump: &str) -> Option<String> {
-    let body = objects(dump)
-        .into_iter()
-        .flat_map(|value| find(value, None).bodies)
-        .map(|body| body.value)
-        .find(is_request)?;
+    let body = requests(dump).into_iter().find(is_request)?;
     serde_json::to_string_pretty(&body).ok()
 }
 

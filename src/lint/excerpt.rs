@@ -17,6 +17,9 @@ pub(crate) struct Excerpt {
     pub(crate) json: String,
     /// The range of the object in the text.
     pub(crate) range: Range<usize>,
+    /// The URL of the endpoint that the object was sent to, if a request line or a log line near it
+    /// contains one.
+    pub(crate) url: Option<String>,
     /// The maps that lead from the JSON to the text, in this order.
     maps: Vec<OffsetMap>,
 }
@@ -54,6 +57,13 @@ pub(crate) fn excerpts(text: &str) -> Vec<Excerpt> {
             }
         }
     }
+    for index in 0..found.len() {
+        let before = index.checked_sub(1).map_or(0, |last| found[last].range.end);
+        let next = found.get(index + 1);
+        let after = next.map_or(text.len(), |next| next.range.start);
+        let Range { start, end } = found[index].range;
+        found[index].url = url_near(&text[before..start], &text[end..after]);
+    }
     found
 }
 
@@ -70,6 +80,7 @@ fn excerpt(text: &str, start: usize) -> Result<Excerpt, usize> {
         Ok(Rewritten { json, map, end }) => Ok(Excerpt {
             json,
             range: start..end,
+            url: None,
             maps: vec![map],
         }),
         Err(end) if !is_quoted => Err(end),
@@ -86,6 +97,7 @@ fn in_string(text: &str, start: usize) -> Option<Excerpt> {
         maps: vec![decode_map(&json, 0), map],
         json: inner,
         range: start..end,
+        url: None,
     })
 }
 
@@ -110,9 +122,9 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-/// Returns the URL of the endpoint that a body in a log was sent to. `before` is the text between the
-/// previous body and this one, and `after` is the text up to the next body.
-pub(crate) fn url_near(before: &str, after: &str) -> Option<String> {
+/// Returns the URL of the endpoint that an object in a log was sent to. `before` is the text between
+/// the previous object and this one, and `after` is the text up to the next object.
+fn url_near(before: &str, after: &str) -> Option<String> {
     let logged = WAS_SENT.captures(after);
     let logged = logged.and_then(|found| found.get(1).or(found.get(2)));
     let sent = SENT.captures_iter(before).last();

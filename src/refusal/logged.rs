@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::said::{Exchange, is_refused};
 use crate::json;
-use crate::lint::{Excerpt, FoundBody, excerpts, find, recognise, url_near};
+use crate::lint::{Excerpt, FoundBody, excerpts, find, recognise};
 
 /// A request in a log.
 struct Request {
@@ -67,22 +67,11 @@ impl Request {
 }
 
 fn found(text: &str) -> Vec<Request> {
-    let excerpts = excerpts(text);
     let mut requests = Vec::new();
-    for (index, excerpt) in excerpts.iter().enumerate() {
+    for excerpt in &excerpts(text) {
         let Ok(document) = json::parse(&excerpt.json) else {
             continue;
         };
-        let before = index
-            .checked_sub(1)
-            .map_or(0, |last| excerpts[last].range.end);
-        let after = excerpts
-            .get(index + 1)
-            .map_or(text.len(), |next| next.range.start);
-        let url = url_near(
-            &text[before..excerpt.range.start],
-            &text[excerpt.range.end..after],
-        );
         for body in find(document, None).bodies {
             let is_sent = is_request(&body.value) || is_likely_request(&body.value);
             let Some(range) = range_of(&body, excerpt).filter(|_| is_sent) else {
@@ -92,7 +81,7 @@ fn found(text: &str) -> Vec<Request> {
                 range,
                 body: body.value,
                 excerpt: excerpt.range.clone(),
-                url: url.clone(),
+                url: excerpt.url.clone(),
             });
         }
     }

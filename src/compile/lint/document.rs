@@ -15,7 +15,7 @@ use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
     Endpoint, Envelope, Excerpt, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
     Unrecognised, Unsupported, WrongUrl, excerpts, find, find_near, find_sent, place_in_record,
-    recognise_among, rules, url_near,
+    recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -163,7 +163,10 @@ impl DocumentJudge<'_> {
             .flatten();
         let is_log = found.is_some() && syntax == Syntax::Text;
         let mut judged = found.unwrap_or_default();
-        if !is_log {
+        if syntax == Syntax::Text && text.trim().contains('\n') {
+            let without = (!is_log).then(|| without_body(text));
+            judged.told.extend(without);
+        } else if !is_log {
             judged.told.push(broken(error.range.clone(), &error));
         }
         judged
@@ -171,24 +174,13 @@ impl DocumentJudge<'_> {
 
     /// Checks the bodies that a text contains; `None` if it contains none.
     pub(super) fn excerpts(&self, text: &str) -> Option<Judged> {
-        let excerpts = excerpts(text);
         let mut all = Judged::default();
         let mut is_empty = true;
-        for (index, excerpt) in excerpts.iter().enumerate() {
+        for excerpt in &excerpts(text) {
             let Ok(document) = json::parse(&excerpt.json) else {
                 continue;
             };
-            let before = index
-                .checked_sub(1)
-                .map_or(0, |last| excerpts[last].range.end);
-            let after = excerpts
-                .get(index + 1)
-                .map_or(text.len(), |next| next.range.start);
-            let url = url_near(
-                &text[before..excerpt.range.start],
-                &text[excerpt.range.end..after],
-            );
-            let mut judged = self.document(&excerpt.json, document, url.as_deref());
+            let mut judged = self.document(&excerpt.json, document, excerpt.url.as_deref());
             judged.told.retain(|told| told.stranger.is_none());
             is_empty &= judged.is_empty();
             all.add(judged.moved(excerpt));
@@ -507,6 +499,26 @@ fn syntax(text: &str) -> Syntax {
         Some(sign) if sign.is_alphanumeric() && !is_object => Syntax::Text,
         _ => Syntax::Json,
     }
+}
+
+/// Reports a log that contains no body, at its first line.
+fn without_body(text: &str) -> Told {
+    let is_abbreviated = ["[Array]", "[Object]"].iter().any(|it| text.contains(it));
+    let help = match is_abbreviated {
+        true => {
+            "Node abbreviates nested values as `[Array]` and `[Object]`: print the body with `JSON.stringify`"
+        }
+        false => {
+            "pass the request body as JSON, or a log that contains it; `reqc why400` reads error messages"
+        }
+    };
+    let start = text.len() - text.trim_start().len();
+    let line = text[start..].lines().next().unwrap_or_default();
+    let message = "this is text without a request body";
+    Told::new(
+        start..start + line.len(),
+        problem(&rules::NO_BODY, message, Some(help)),
+    )
 }
 
 fn broken(range: Range<usize>, error: &JsonError) -> Told {
