@@ -2774,3 +2774,27 @@ fn requests_are_laid_out_for_other_programs() {
     );
     assert_eq!(reqc(&root, &["compile", "--layout", "har"]).code, 2);
 }
+
+#[test]
+fn options_that_other_programs_have_get_a_tip() {
+    let root = tempfile::tempdir().expect("a folder");
+    for (arguments, tip) in [
+        (&["check", "--json"][..], "`--format json` writes JSON"),
+        (&["lint", "a.json", "--strict"], "`--deny-warnings`"),
+        (
+            &["why400", "no", "--request", "a.json"],
+            "`reqc why400 --body FILE`",
+        ),
+        (
+            &["why400", "--file", "a.txt"],
+            "there is no option `--file`",
+        ),
+    ] {
+        let run = reqc(root.path(), arguments);
+        assert!(
+            run.code == 2 && run.err.contains(tip),
+            "{arguments:?}: {}",
+            run.err
+        );
+    }
+}

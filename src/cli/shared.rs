@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Failure;
@@ -255,8 +256,55 @@ pub(super) fn read() -> Result<Args, clap::Error> {
         let same = read_from(shown)
             .err()
             .filter(|again| again.kind() == error.kind());
-        same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
+        let mut error =
+            same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"));
+        add_tip(&mut error);
+        error
     })
+}
+
+/// Options of other programs, and what to write instead.
+const TIPS: [(&str, &str); 9] = [
+    ("--json", "`--format json` writes JSON"),
+    ("--file", "write the file's name without an option"),
+    ("--input", "write the file's name without an option"),
+    (
+        "--request",
+        "`reqc why400 --body FILE` reads the request's body",
+    ),
+    (
+        "--url",
+        "`--provider NAME` or `--server NAME` names the server",
+    ),
+    (
+        "--host",
+        "`--provider NAME` or `--server NAME` names the server",
+    ),
+    (
+        "--strict",
+        "with `--deny-warnings`, warnings count as errors",
+    ),
+    (
+        "--werror",
+        "with `--deny-warnings`, warnings count as errors",
+    ),
+    (
+        "--fix",
+        "`reqc check --fix` edits profiles; request bodies are not edited",
+    ),
+];
+
+/// Adds a tip to an error about an option that `reqc` does not have.
+fn add_tip(error: &mut clap::Error) {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return;
+    };
+    let tip = TIPS.iter().find(|(name, _)| name == option);
+    if let Some((_, tip)) = tip.filter(|_| error.kind() == ErrorKind::UnknownArgument) {
+        let tip = ContextValue::StyledStrs(vec![(*tip).into()]);
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, tip);
+    }
 }
 
 fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {

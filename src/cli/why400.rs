@@ -43,6 +43,10 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
         None => "-".to_owned(),
     };
     let argument = argument.trim_end();
+    if let Some(option) = args.answer.as_deref().filter(|it| is_option(it)) {
+        return Err(Failure::new(format!("there is no option `{option}`"))
+            .help("pass the error message or a file that contains it; `--body` names the file with the request"));
+    }
     if is_input(Path::new(argument)) && args.body.as_deref().is_some_and(is_input) {
         return Err(Failure::new(
             "standard input can be the answer or the body, not both",
@@ -272,6 +276,15 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<Answer, 
             is_file: false,
         }),
     }
+}
+
+/// Returns `true` for a word that is an option rather than the beginning of an error message.
+fn is_option(word: &str) -> bool {
+    let name = word.strip_prefix("--").unwrap_or_default();
+    name.starts_with(|sign: char| sign.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|sign| sign.is_ascii_lowercase() || sign == '-')
 }
 
 /// Returns `true` for a single word with a dot or a slash, which may be a file name.
