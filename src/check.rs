@@ -56,7 +56,8 @@ pub struct Problem {
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
-    /// The sources of this message, among those of the rule; empty if all of them may concern it.
+    /// The rule's sources that support this message; empty if any of the rule's sources may support
+    /// it.
     pub(crate) sources: &'static [&'static str],
     /// `true` if the problem depends on the model, so the mistake may be the model's name.
     pub(crate) is_of_model: bool,
@@ -69,7 +70,8 @@ pub struct Problem {
 /// The aspect of a value that a problem concerns. It determines which problems are redundant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// The presence of the value: it must be removed, and its other problems disappear with it.
+    /// The presence of the value: the value must be removed, and its other problems disappear with
+    /// it.
     Presence,
     /// The form of the value, as described by the schema.
     Form,
@@ -185,7 +187,7 @@ pub struct Checks {
     known: OnceLock<Arc<Known>>,
 }
 
-/// A [`Question`] about the known facts about a model at a destination.
+/// The [`Question`] of which facts are known about a model at a destination.
 #[derive(PartialEq, Eq, Hash)]
 struct FactsOf {
     /// The schemas of the repository whose families contain the facts.
@@ -281,10 +283,10 @@ impl Checks {
 
     /// Returns the problems in a body: first those of its schema, in the schema's order.
     ///
-    /// The body is not marked as checked: the policy of a run, which may lower findings, decides
+    /// The body is not marked as checked, because a run's policy, which may lower findings, decides
     /// whether a body with problems can be used.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
-        // Built at most once, because a body can have as many problems as members.
+        // The subject is built at most once, because a body can have as many problems as members.
         let subject = LazyCell::new(|| {
             self.subject(body.members().map(|member| (member.name, member.value())))
         });
@@ -309,7 +311,7 @@ impl Checks {
         problems
     }
 
-    /// Returns the problems in a body that was built without a plan, as [`Checks::problems`] does.
+    /// Returns the problems in a body that was built without a plan, like [`Checks::problems`].
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&*self.facts);

@@ -368,8 +368,8 @@ impl ContextSource {
         self.below_until(self.turns, member, rest)
     }
 
-    /// Returns the pointer to a member in the last of the first `turn` later turns that sets it, or
-    /// else in the root.
+    /// Searches the first `turn` later turns for the last one that sets a member. Returns the
+    /// pointer to the member there, or in the root if there is no such turn.
     fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
         let turn = (0..turn.min(self.turns))

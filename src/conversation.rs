@@ -356,8 +356,8 @@ pub struct ProviderBlock {
 
 impl ProviderBlock {
     /// Returns the time, in seconds since 1970, at which the provider's copy of the block's content
-    /// expires; `None` if it does not expire. For example, an audio answer is sent back only as an
-    /// ID.
+    /// expires; `None` if it does not expire. For example, an audio answer is sent back only as the
+    /// ID of the provider's copy.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()

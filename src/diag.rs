@@ -346,8 +346,8 @@ impl Diagnostic {
         }
     }
 
-    /// Merges in another finding that follows from this one, with its message, severity, agents and
-    /// contexts.
+    /// Merges the message, severity, agents and contexts of another finding, which follows from
+    /// this one, into this one.
     pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
         self.severity = self.severity.max(other.severity);
         if self.related.len() < MOST_RELATED {

@@ -202,7 +202,7 @@ pub fn compare(
 /// Unexpected files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Surplus {
-    /// The files that reqc wrote, which are to be removed.
+    /// The files that reqc wrote and that are to be removed.
     pub drifts: Vec<Drift>,
     /// The paths of files that reqc did not write, which are left alone.
     pub foreign: Vec<String>,

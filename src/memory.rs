@@ -26,8 +26,8 @@ const SMALL: usize = 256;
 /// A question that several agents ask. Equal questions must have equal answers.
 ///
 /// An answer that is larger than a shard of the table is not cached, but is computed each time. If
-/// one agent needs the same data for many values, such as their common history, this data belongs
-/// in a separate object rather than in a question.
+/// one agent needs the same data, such as a common history, for many values, this data belongs in a
+/// separate object rather than in a question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The type of the answer, which must be cheap to clone.
     type Answer: Clone + Send + Sync + 'static;

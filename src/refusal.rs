@@ -100,6 +100,7 @@ impl Dictionary {
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
         let text = &*wrapping::without_times(text);
+        let text = &*wrapping::without_frames(text);
         let text = &*wrapping::without_parsers(text);
         let text = &*wrapping::without_alternatives(text);
         let (lower, plain) = (text.to_lowercase(), Plain::of(text));
@@ -122,7 +123,7 @@ impl Dictionary {
             let behind = self.behind(general, &candidates, &hints, status);
             explained = behind.map_or(explained, |it| vec![it]);
         }
-        // An uninformative message only repeats one that names the mistake.
+        // If one sentence names the mistake, sentences that do not say what is wrong add nothing.
         if explained.iter().any(Explanation::has_rule) {
             explained.retain(|it| !it.is_unsaid());
         }
@@ -288,8 +289,9 @@ impl Dictionary {
         })
     }
 
-    /// Finds the best entry of a general file. Prefers entries that show what is wrong, then codes
-    /// over words that occur around any answer, then the entry for the status.
+    /// Finds the best entry of a general file. Prefers entries that show what is wrong. Among the
+    /// others, prefers codes to words that occur around any answer. Among equals, prefers the entry
+    /// for the status.
     fn general(
         &'static self,
         file: &str,

@@ -106,7 +106,7 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a string in a body is a template; `{#` alone does not make it one.
+/// Returns `true` if a string in a body is a template; `{#` alone does not make it a template.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -334,8 +334,8 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// Removes and returns the reads that always fail when they run. A read that no context reaches
-    /// is not reported in any other way.
+    /// Removes and returns the reads that always fail when they run. Otherwise, a read that no
+    /// context reaches would not be reported.
     pub(crate) fn take_slips(&mut self, repo: &Repo) -> Vec<Diagnostic> {
         self.note_misspelt_variables(&repo.sources);
         self.note_missing_imports(&repo.sources);
@@ -844,7 +844,7 @@ impl Renderer<'_> {
     }
 
     /// Renders a body template with a placeholder for the system prompt. Also returns `true` if the
-    /// template does more with the prompt than pass it on.
+    /// template examines the prompt instead of just passing it on.
     pub(crate) fn hollow_body(
         &self,
         sources: &Sources,
@@ -901,7 +901,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the macro call that wrote text rather than JSON before a byte of the output, with
-    /// the offset where its output begins.
+    /// the offset where the call's output begins.
     pub(crate) fn call_for_text(
         &self,
         sources: &Sources,

@@ -230,8 +230,8 @@ impl SourceFile {
     }
 
     /// Returns the range of the line around an offset, without its line ending; `None` if it has
-    /// more than `most` bytes. The search stops there, so that many findings in one long line stay
-    /// fast.
+    /// more than `most` bytes. The search stops at that length, so that many findings in one long
+    /// line stay fast.
     pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<Range<usize>> {
         let text = self.text().as_bytes();
         let offset = offset.min(text.len());

@@ -86,7 +86,8 @@ pub struct Objection {
     pub message: String,
     /// The next step, if there is advice.
     pub help: Option<String>,
-    /// The sources of this message, among those of the rule; empty if the rule does not tell.
+    /// The rule's sources for this message; empty if the rule does not assign sources to its
+    /// messages.
     pub sources: &'static [&'static str],
 }
 
@@ -218,8 +219,8 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
 }
 
 /// Returns the objections to a list as a whole: those outside the tools, and those inside a tool
-/// that arise only beside the other tools, such as limits on all tools of a request together.
-/// `of_tools` contains the objections to each tool by itself.
+/// that arise only in combination with the other tools, such as limits on all tools of a request
+/// together. `of_tools` contains the objections to each tool by itself.
 fn of_list(
     target: &ToolTarget,
     problems: Vec<Problem>,
@@ -291,7 +292,8 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
 }
 
 /// Returns `true` if the loss of a check has no effect on the values that a tool declares. Almost
-/// every tool closes its arguments, so a mark for this would hide those that matter.
+/// every tool forbids additional arguments, so marking this loss would distract from the losses
+/// that matter.
 fn is_minor(loss: &Loss) -> bool {
     loss.pointer.is_empty() && loss.keyword == "additionalProperties"
 }
@@ -374,8 +376,8 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
 
 /// Returns the evidence of an objection that mentions a server. If none does, returns the evidence
 /// that mentions no server at all, or else the evidence about OpenAI, whose formats the others
-/// copy, or else all evidence. If the rule does not tell its messages apart, all of its evidence
-/// counts.
+/// copy, or else all evidence. If the rule does not assign sources to its messages, all of its
+/// evidence counts.
 pub fn evidence(objection: &Objection, server: Server) -> Vec<&'static Evidence> {
     let all = objection.rule.evidence.iter();
     let of_message: Vec<&Evidence> = all
@@ -516,8 +518,8 @@ fn refusals_of(compiler: &Compiler, target: &ToolTarget, declared: Vec<Value>) -
     refusals
 }
 
-/// Keeps the form of each tool only if the provider accepts it beside the earlier tools of that
-/// form. Other tools use the plain form.
+/// Keeps the form of each tool only if the provider accepts it together with the earlier tools of
+/// that form. Other tools use the plain form.
 fn within_limits(compiler: &Compiler, made: &mut [Made], target: ToolTarget, wider: ToolTarget) {
     let mut kept = Vec::new();
     for one in made.iter_mut().filter(|one| one.form == target) {

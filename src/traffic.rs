@@ -4,7 +4,7 @@
 //!
 //! Input: all kinds of files that `lint` reads, and agents' own session files. Output: [`Stories`].
 //! Requests are grouped by their content. For each conversation, the fingerprints and sizes of the
-//! last request's pieces are kept, and also their text within a budget, so a file may be larger
+//! last request's pieces are kept and, within a budget, also their text, so a file may be larger
 //! than the memory used. How stories are displayed is decided elsewhere.
 
 mod read;

@@ -613,12 +613,12 @@ fn words_after_a_general_sentence_count_more() {
         ),
         (
             "', 'code': 'this odd image was unwelcome'}}",
-            "does not say which one",
+            "does not say which field",
         ),
-        (". invalid input", "does not say which one"),
+        (". invalid input", "does not say which field"),
         (
             ". Something went wrong, try again",
-            "does not say which one",
+            "does not say which field",
         ),
     ] {
         let text = format!("{{'error': {{'message': '{general}{rest}");
@@ -639,6 +639,21 @@ fn a_whole_sentence_is_not_cut_off() {
         "failed: [invalid_request_error] invalid request body: json: unk...",
     ));
     assert!(!found[0].refusal.wraps, "{:?}", found[0].refusal.sentence);
+}
+
+#[test]
+fn a_sentence_does_not_end_inside_a_path() {
+    let shown = |text: &str| {
+        Dictionary::bundled().explain(text)[0]
+            .refusal
+            .sentence
+            .clone()
+    };
+    assert!(
+        shown("Missing required parameter: 'response_format.json_schema'.")
+            .contains(".json_schema'")
+    );
+    assert!(shown("Missing required parameter: 'response_format.json_schema.odd'.").contains('{'));
 }
 
 #[test]

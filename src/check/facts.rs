@@ -13,8 +13,8 @@ pub(crate) struct ModelFacts {
     pub(super) families: Vec<(Arc<Family>, Standing)>,
     /// The facts about members, by the members' places, so that each place is searched once.
     pub(super) places: Vec<Place>,
-    /// The model's largest context window at other servers, in tokens. Only set for OpenRouter,
-    /// which ignores other facts.
+    /// The model's largest context window at other servers, in tokens. It is set only for
+    /// OpenRouter, because other facts about other servers do not apply there.
     window_elsewhere: Option<i64>,
 }
 
@@ -58,14 +58,14 @@ pub(crate) struct Route<'r> {
 }
 
 impl Route<'_> {
-    /// Returns `true` if a family lists one of the sites in the request's URL, or its domain.
+    /// Returns `true` if a family lists the domain of the request's URL or a site in that URL.
     fn is_site_of(&self, family: &Family) -> bool {
         let mut names = family.servers.iter();
         names.any(|name| self.headers.is_named(&name.value))
     }
 
-    /// Returns `true` if a family lists private addresses, and an unknown server has such an
-    /// address or is known to run models itself. Its settings are unknown, too.
+    /// Returns `true` if a family lists private addresses, and the server is unknown, but has such
+    /// an address or runs models itself. The settings of such a server are unknown.
     fn is_private_of(&self, family: &Family) -> bool {
         let mut names = family.servers.iter();
         self.server == Server::Unknown
@@ -136,8 +136,8 @@ impl ModelFacts {
         self.value(|family| family.context_window)
     }
 
-    /// Returns the model's largest context window at other servers, in tokens. It is only known for
-    /// OpenRouter, which chooses the server.
+    /// Returns the model's largest context window at other servers, in tokens. The window is known
+    /// only for OpenRouter, because OpenRouter chooses the server.
     pub(crate) fn window_elsewhere(&self) -> Option<i64> {
         self.window_elsewhere
     }
@@ -243,7 +243,7 @@ impl Standing {
 }
 
 /// Returns `true` if a request asks for one of the beta features that make a family's facts
-/// invalid; `None` if its features are unknown.
+/// invalid; `None` if the request's beta features are unknown.
 fn has_any_beta(family: &Family, headers: &ApiHeaders) -> Option<bool> {
     let mut is_asked = false;
     for beta in &family.without_beta {

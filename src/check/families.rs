@@ -70,11 +70,11 @@ impl ModelFacts {
         self.all_breaches(subject).len()
     }
 
-    /// Returns the facts that a body violates, the worst one for each value.
+    /// Returns the facts that a body violates; for each value, only the worst violation.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches = self.all_breaches(subject);
-        // If several facts contradict one value, keep the fact that allows the fewest values: its
-        // help satisfies all of them.
+        // If several facts contradict one value, keep the fact that allows the fewest values: a
+        // value that satisfies this fact satisfies all of them.
         breaches.sort_by_key(|breach| {
             (
                 std::cmp::Reverse(breach.severity),
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(severity("p", unknown, "https://llm.example.com/v1"), None);
         let docker = "http://localhost:12434/engines/v1/chat/completions";
         assert_eq!(severity("p", unknown, docker), None);
-        // Only the path is known.
+        // The URL contains only a path, so the server's address is unknown.
         assert_eq!(severity("p", unknown, "chat/completions"), None);
     }
 

@@ -1,5 +1,5 @@
-//! Collects the rules' findings in one body. Rules pass references to the wrong values, and the
-//! pointers of all these values are then found in one pass.
+//! Collects the rules' findings in one body. A rule reports an invalid value by reference; the
+//! pointers to all reported values are then found in one pass.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,8 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
-    /// Marks the problems from index `from` on as doubtful: those in the history will be dropped.
+    /// Marks the problems from index `from` on as doubtful: doubtful problems in the history will
+    /// be dropped.
     pub(super) fn doubt_in_history(&mut self, from: usize) {
         self.marks[from..]
             .iter_mut()
@@ -207,7 +208,7 @@ impl Mark<'_> {
     }
 }
 
-/// A builder that adds details to a problem, which is kept when the builder is dropped.
+/// A builder that adds details to a problem. The problem is recorded when the builder is dropped.
 #[must_use = "a problem is kept when the note is dropped"]
 pub(crate) struct Note<'f, 'b> {
     found: &'f mut Found<'b>,
@@ -230,7 +231,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Names the sources of this message, among those of the rule.
+    /// Specifies which of the rule's sources support this message.
     pub(crate) fn known_from(mut self, sources: &'static [&'static str]) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.sources = sources;
@@ -263,7 +264,8 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Lowers the severity to a warning, because the value is ignored or sources disagree about it.
+    /// Lowers the severity to a warning, because the server ignores the value, or because sources
+    /// disagree about the problem.
     pub(crate) fn warning(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.severity = Some(Severity::Warning);

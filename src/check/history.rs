@@ -1,5 +1,5 @@
 //! The history in a request body, in one form for all wire formats. The rules about calls, results
-//! and turns use it.
+//! and turns use this form.
 //!
 //! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
 //! from the body. This module neither checks nor drops anything: a value of an unknown kind becomes

@@ -1,10 +1,10 @@
 //! Checks whether a request continues an earlier one in the same conversation.
 //!
 //! Input: the bodies of two requests; the later request has more messages. Output: the first
-//! location at which the earlier one is not a prefix of the later one. Servers read tools first,
-//! then instructions, then messages. After a change, their caches miss everything, and they reject
-//! thinking if content before it has changed. Cache breakpoints (`cache_control`) are ignored in
-//! the comparison.
+//! location at which the earlier body is not a prefix of the later one. Servers read tools first,
+//! then instructions, then messages. After a change, a server's cache contains nothing that it can
+//! reuse, and servers reject thinking if content before it has changed. Cache breakpoints
+//! (`cache_control`) are ignored in the comparison.
 
 mod place;
 pub(crate) mod rules;
@@ -99,9 +99,9 @@ pub(crate) struct Broken {
 
 impl Checks {
     /// Returns the first part of an earlier request that a later one in the same conversation
-    /// changes, or `None` if the later one only adds to it. If the host may have renewed the system
-    /// prompt and the tools in between (`is_renewed`), only thinking from before the renewal is
-    /// checked.
+    /// changes, or `None` if the later request only adds to the earlier one. If the host may have
+    /// renewed the system prompt and the tools between the requests (`is_renewed`), only thinking
+    /// from before the renewal is checked.
     pub(crate) fn prefix_problem(
         &self,
         earlier: &Body,
@@ -120,7 +120,7 @@ impl Checks {
             return beside();
         };
         let bound = self.bound_thinking();
-        // The answer to the earlier request is the message after its last one.
+        // The answer to the earlier request is the message that follows the request's last message.
         let end = if is_renewed {
             messages(&older) + 1
         } else {
@@ -199,7 +199,8 @@ impl Question for IsBeginning {
 }
 
 impl IsBeginning {
-    /// Returns the question; `None` if a value of either body is not shared with other bodies.
+    /// Returns the question; `None` if one of the bodies has a value that is not shared with other
+    /// bodies.
     fn of(earlier: &Body, later: &Body) -> Option<IsBeginning> {
         let members = |body: &Body| {
             let members = body.members().filter(|member| ORDER.contains(&member.name));

@@ -1,7 +1,8 @@
 //! Protocol rules: requirements of servers that schemas cannot express.
 //!
-//! Each file declares and checks one rule. A new rule needs a file here with its `mod` line, a line
-//! in [`ALL`], and cases. Each rule lists its evidence: the source of the fact and the date.
+//! Each file declares and checks one rule. A new rule needs a file in this folder, a `mod` line for
+//! the file, a line in [`ALL`], and test cases. Each rule lists its evidence: the source of the
+//! fact and the date.
 
 mod cached_content;
 mod call_arguments;

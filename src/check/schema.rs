@@ -78,7 +78,7 @@ impl Measured {
     }
 }
 
-/// Returns `true` if the text of a schema or extension file equals the one built into the program.
+/// Returns `true` if the text of a schema or extension file equals the text built into the program.
 pub(crate) fn is_built_in(text: &str) -> bool {
     let digest = bundled::digest(text);
     Bundled::find(digest, None).is_some() || Bundled::names_in(digest).is_some()
@@ -90,7 +90,7 @@ const EXTENSIONS: &str = ".extensions";
 /// The maximum size of a repository's schema file, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// The [`Question`] of which schemas a wire format has, extended with the entries under given
+/// The [`Question`] of which schemas a wire format has, including the extension entries under given
 /// names.
 #[derive(PartialEq, Eq, Hash)]
 struct DocumentsOf {
@@ -115,8 +115,8 @@ impl Question for DocumentsOf {
 /// The schemas of a wire format, including unusable ones.
 #[derive(Clone)]
 struct Documents {
-    /// The name of the wire format and its extensions, which identifies the schemas, including in
-    /// messages.
+    /// The names of the wire format and its extensions. This text identifies the schemas, for
+    /// example in messages.
     name: Arc<str>,
     all: Arc<[Result<Document, Unusable>]>,
 }
@@ -335,8 +335,8 @@ impl AgentSchemas {
         self.verdict_on(Input::Value(body), is_taken)
     }
 
-    /// Returns the same verdict as [`AgentSchemas::ask`], but checks values that several bodies
-    /// share only once.
+    /// Returns the same verdict as [`AgentSchemas::ask`], but checks a value only once if several
+    /// bodies share it.
     pub(super) fn ask_of_body(&self, body: &Body, is_taken: IsTaken<'_>) -> Verdict {
         self.verdict_on(Input::Body(body), is_taken)
     }

@@ -17,7 +17,7 @@ use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::unit::{Body, Sameness};
 
-/// The destination of bodies: all input of a rule other than the members.
+/// The destination of bodies, which is a rule's only input besides the members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RouteOf {
     pub(super) wire: WireFormat,

@@ -231,7 +231,7 @@ pub(super) enum Command {
         #[cfg(feature = "runtime")]
         #[arg(long, value_name = "INSTANCE", conflicts_with = "name", value_parser = filled)]
         installed: Option<String>,
-        /// With --installed: allow the request, now and later
+        /// With --installed: allow the request, now and in future
         #[cfg(feature = "runtime")]
         #[arg(long, requires = "installed")]
         trust: bool,
@@ -641,7 +641,7 @@ pub(super) struct Send {
     /// Tools that the agent may run; docs/tools.md describes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tools: Option<PathBuf>,
-    /// Allow the servers, keys and tools that the repository asks for, now and later
+    /// Allow the servers, keys and tools that the repository asks for, now and in future
     #[arg(long)]
     pub(super) trust: bool,
     /// Send the request even if `reqc check` reports errors in it

@@ -62,8 +62,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     Ok(status)
 }
 
-/// Writes the last line of a failed run: a command after which the same run passes, if there is
-/// one.
+/// Ends the output of a failed run with a command that makes the next run pass, if there is one.
 fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
     let mut errors = found
         .findings

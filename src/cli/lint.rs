@@ -108,7 +108,7 @@ impl<R: Read> Read for Counting<'_, R> {
     }
 }
 
-/// Opens a file named on the command line. Returns it with its displayed name.
+/// Opens a file named on the command line. Returns the name to display, and a reader.
 pub(super) fn open(
     options: &Options,
     root: &Path,

@@ -118,7 +118,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Quotes a string for TOML. The result differs from a JSON string in only one control character.
+/// Quotes a string for TOML, in the same way as for JSON except for one control character.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -399,7 +399,7 @@ impl Drop for Engine {
     }
 }
 
-/// Compiles and checks the request again, with the tools of servers.
+/// Compiles and checks the request again, now with the servers' tools.
 fn look_again(
     Command {
         options,

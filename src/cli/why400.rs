@@ -130,7 +130,7 @@ struct Told {
     explained: Vec<Explanation>,
     /// The locations in the body to which the sentences refer, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// The findings in the body that the sentences are about, or else all errors.
+    /// The body's findings that match the sentences, or else all errors.
     report: Option<Report>,
     /// The path in a sentence that points outside the body, because the sentence is about a
     /// different request.
@@ -220,12 +220,12 @@ impl Judge<'_> {
         }
         let at_servers: Vec<Report> = explained
             .iter()
-            .flat_map(|it| targets_of(it.provider, url.is_some()))
+            .flat_map(|it| targets_of(it.provider))
             .filter_map(|target| self.judged(body, url, target))
             .collect();
         let mut reports = at_servers.iter();
         let meant = reports.clone().find(|report| has_meant(report, explained));
-        // The dictionary names one rule, but another one may find the cause.
+        // The dictionary names one rule, but a different rule may find the cause.
         let chosen = meant.or_else(|| reports.find(|report| has_errors(report)));
         Some(narrowed(chosen.cloned().unwrap_or(report), explained))
     }
@@ -241,7 +241,7 @@ impl Judge<'_> {
         };
         let mut linting = Linting::new(&self.opened.compiler, wire, target).sent_to(url.cloned());
         linting.read(&body.name, body.text.as_bytes()).ok()?;
-        // The request was rejected, so nothing about it is allowed.
+        // The request was rejected, so none of its findings is suppressed.
         Some(linting.report(&PolicyOptions::default()))
     }
 }
@@ -337,11 +337,10 @@ fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
         .then_some(WireFormat::OpenAiChat)
 }
 
-/// Returns the destinations that a provider's error message implies: its hosts, unless the URL is
-/// known, or its software.
-fn targets_of(provider: &Provider, is_url_known: bool) -> Vec<LintTarget<'static>> {
-    let hosts = provider.hosts.iter().filter(|_| !is_url_known);
-    let at_hosts = hosts.map(String::as_str).map(target_at);
+/// Returns the destinations that a provider's error message implies: its hosts, or its software. A
+/// gateway at another URL passes the provider's message on.
+fn targets_of(provider: &Provider) -> Vec<LintTarget<'static>> {
+    let at_hosts = provider.hosts.iter().map(String::as_str).map(target_at);
     let named = NamedServer::from_name(&provider.name).filter(|_| provider.hosts.is_empty());
     let at_software = named.map(|named| LintTarget {
         named: Some(named),
@@ -366,14 +365,15 @@ fn request_in(dump: &str) -> Option<String> {
     serde_json::to_string_pretty(&body).ok()
 }
 
-/// Returns `true` for a request, but not for a call whose `input` is a string, which is found alone
-/// if the body around it cannot be parsed.
+/// Returns `true` for a request. Returns `false` for a call whose `input` is a string: if a body
+/// cannot be parsed, its calls are found alone.
 fn is_whole_request(value: &Value) -> bool {
     let is_call = value.get("input").is_some_and(Value::is_string) && value.get("model").is_none();
     has_history(value) && !is_call
 }
 
-/// Returns the request body in a file. If there are several, it is unknown which one was rejected.
+/// Returns the request body in a file; `None` if there are several, because any of them may be the
+/// rejected one.
 fn only_request(text: &str) -> Option<Value> {
     let whole = objects(text).into_iter().filter(is_whole_request);
     let mut found: Vec<Value> = whole.collect();
@@ -410,7 +410,7 @@ fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
             .retain(|finding| finding.rule.code != SYNTAX.code);
     }
     for finding in &mut report.findings {
-        // The advice is about files that contain other requests.
+        // The advice applies only to files that also contain other requests.
         if finding.rule.code == UNSUPPORTED_FORMAT.code {
             finding.help = None;
         }
@@ -492,8 +492,8 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the sentence to show, which is the sentence in the text or, if that is only similar to a
-/// known sentence, the known one.
+/// Returns the sentence to show: the sentence in the text or, if it is only similar to a known
+/// sentence, the known sentence.
 fn sentence(it: &Explanation) -> String {
     match it.basis {
         Basis::Near => it.refusal.shown(),
@@ -542,9 +542,16 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     paragraph(&refusal.meaning);
     paragraph(&format!("What to do: {}", refusal.remedy));
     match &refusal.reason {
-        Reason::Rule(code) => paragraph(&format!(
-            "The rule `{code}` detects this before you send the request (see `reqc rule {code}`)."
-        )),
+        Reason::Rule(code) => {
+            paragraph(&format!(
+                "The rule `{code}` detects this before you send the request (see `reqc rule {code}`)."
+            ));
+            if told.report.is_none() {
+                paragraph(
+                    "With `--body FILE`, the report shows where the request breaks the rule.",
+                );
+            }
+        }
         // Words alone do not show where the cause is.
         Reason::Unruled(Unruled::Unsaid | Unruled::Server | Unruled::Transport)
             if it.basis == Basis::Words && told.report.is_none() =>

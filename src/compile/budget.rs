@@ -36,7 +36,7 @@ pub(super) fn run_limit(bodies: usize) -> u64 {
     RUN_BASE.saturating_add(RUN_PER_BODY.saturating_mul(bodies as u64))
 }
 
-/// The costs of a run's agents, shared by its threads.
+/// The costs of a run's agents, shared by the run's threads.
 ///
 /// An agent is part of the run only if the agents before it have not used up the limit. This
 /// depends only on their costs. Threads compile agents in any order, so some compiled agents may be

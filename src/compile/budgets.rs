@@ -308,8 +308,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// Returns the pointer to the largest leaf at or below this one. Leaves are what authors write,
-/// unlike the structure around them.
+/// Returns the pointer to the largest leaf at or below this one. Authors write the leaves, unlike
+/// the structure around them.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {

@@ -54,7 +54,8 @@ pub struct BrokenAgent {
 }
 
 impl BrokenAgent {
-    /// Returns a broken agent that once had golden files.
+    /// Returns a broken agent whose older state is unknown. It counts as compiled, because it had
+    /// golden files.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
         BrokenAgent {
             agent,
@@ -69,7 +70,7 @@ impl BrokenAgent {
 pub enum Before {
     /// The agent compiled to these files.
     Compiled(Vec<GoldenFile>),
-    /// The agent had errors on the older side, too.
+    /// The agent also had errors on the older side.
     Broken,
     /// The agent did not exist.
     Absent,
@@ -106,8 +107,8 @@ impl Outcome {
 }
 
 impl Compared {
-    /// Marks older agents as broken because the newer side cannot read their names, so their files
-    /// do not count as removed.
+    /// Marks older agents as broken, so that their files do not count as removed. The newer side
+    /// cannot read the names of these agents.
     pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
         for agent in agents {
             self.changes
@@ -146,7 +147,8 @@ impl Compared {
 
 /// Limits a comparison of two sides to some agents.
 pub struct Scope<'s> {
-    /// Returns `true` if a difference may reach an agent. It is called with names from both sides.
+    /// Returns `true` if a difference may reach an agent. The function is called with names from
+    /// both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
     /// The older names of renamed agents, by their newer names.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
@@ -395,7 +397,7 @@ fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     prints.collect()
 }
 
-/// Groups file changes by cause. Each group has the line that caused it.
+/// Groups file changes by cause. Each group has the line that caused its changes.
 pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup> {
     let sizes = changes
         .iter()

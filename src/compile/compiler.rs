@@ -35,7 +35,7 @@ pub struct Compiler {
     /// content.
     pub(super) impossible: HashMap<Arc<str>, Vec<Span>>,
     /// Findings about expressions in templates that always fail. They are reported unless a body
-    /// has already failed there.
+    /// has already failed at the same expression.
     pub(super) slips: Vec<Diagnostic>,
 }
 

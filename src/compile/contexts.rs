@@ -14,7 +14,7 @@ use crate::source::Sources;
 use crate::unit::{NormalisedConversation, Plan, Request};
 use crate::world::{Remembering, World};
 
-/// A context, with the data that is derived from it only once.
+/// A context, together with derived data that is computed only once.
 pub struct LoadedContext {
     /// The context as loaded.
     pub context: Context,

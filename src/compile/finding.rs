@@ -138,7 +138,8 @@ impl Teller<'_> {
             span: entrance.map_or(span, |entrance| entrance.span),
             sense: sense.as_deref(),
         };
-        // A finding that is reported once for all agents still contains each agent's message.
+        // A finding in a context is reported once for all agents, but it contains the message for
+        // each agent.
         let is_in_context = outside.is_some_and(Outside::is_in_context);
         if is_in_context || !findings.reach(at, self.places.plan.name(), self.context()) {
             let finding = self.finding_at(problem, place, outside, entrance);
@@ -245,7 +246,7 @@ pub(super) fn of_live_body(
 }
 
 /// The note for a finding in content that the provider sent.
-const GOES_BACK: &str = "the provider sent this content itself, so it is sent back unchanged";
+const GOES_BACK: &str = "this content came from the provider, so it is sent back unchanged";
 
 /// A provider instance that a profile sets in place of its parent's.
 struct OtherInstance<'p> {

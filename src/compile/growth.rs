@@ -102,7 +102,8 @@ fn tell(
         if !is_in_both {
             return finding;
         }
-        // The earlier value may have been written at a different location, which may be the cause.
+        // The earlier value may have been written at a different location, and that location may be
+        // the cause.
         let before = differing.place_in(request, body);
         let before = places
             .outside(&before)

@@ -39,12 +39,13 @@ pub struct ImpactQuery {
 pub struct Reached {
     /// The name of the agent.
     pub agent: Arc<str>,
-    /// The values that the location wrote, by context. A context without values means that the
-    /// location only decides what is written.
+    /// The values that the location wrote, by context. If a context has no values, the location
+    /// only controls what is written in that context.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
     /// `true` if the location affects the request outside the body (URL, headers or key).
     pub request: bool,
-    /// The effect of a location that cannot be traced. In this case, no values are listed.
+    /// The effect of a location that cannot be traced. If there is such an effect, no values are
+    /// listed.
     pub unfollowed: Option<&'static str>,
 }
 
@@ -175,7 +176,7 @@ fn last_number(text: &str) -> Option<(&str, usize)> {
     Some((rest, part.parse().ok().filter(|&number| number > 0)?))
 }
 
-/// The reason that is given if no values can be listed.
+/// The reason that is reported if no values can be listed.
 const UNMADE: &str = "its bodies cannot be compiled";
 
 /// The result for one agent.
@@ -313,7 +314,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the effect of the location on an agent or, if the location wrote nothing, the effect
-    /// of the construct around it.
+    /// of the construct around the location.
     fn reached_or_held(&self, id: ProfileId) -> Found {
         let found = self.reached(id, None);
         let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else {

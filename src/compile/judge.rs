@@ -205,8 +205,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the local server that the port alone suggests. This is a guess, because other
-    /// software uses the same port by default (mistral.rs on LM Studio's, mlx-lm and `LocalAI` on
-    /// llama.cpp's). Returns `None` if an instance of the repository has the address.
+    /// software uses the same port by default (mistral.rs uses LM Studio's port, and mlx-lm and
+    /// `LocalAI` use llama.cpp's port). Returns `None` if an instance of the repository has the
+    /// address.
     pub(super) fn guessed_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
         let is_known = self
             .instances_at(endpoint)

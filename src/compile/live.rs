@@ -319,8 +319,8 @@ impl Live<'_> {
             .and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// Returns the price of a request's tokens, if it is known for the server and the model. Only
-    /// the host of the URL identifies the server, because a proxy has its own prices.
+    /// Returns the price of a request's tokens, if the price is known for the server and the model.
+    /// Only the host of the URL identifies the server, because a proxy has its own prices.
     pub(crate) fn price(&self, model: Option<&str>) -> Option<Price> {
         self.facts(model).price()
     }

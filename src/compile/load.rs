@@ -30,9 +30,8 @@ use crate::resolve::Hierarchy;
 use crate::source::Span;
 use crate::world::World;
 
-/// Reads and checks a repository. Without `wanted`, all agents are prepared. With `wanted`, only
-/// the agents whose names it accepts are prepared. All agents are prepared if there are findings,
-/// or if it accepts no name.
+/// Reads and checks a repository. Prepares only the agents whose names `wanted` accepts. Prepares
+/// all agents if `wanted` is missing or accepts no name, or if there are findings.
 pub(super) fn load(
     own: Arc<dyn World>,
     bundled: Arc<dyn World>,

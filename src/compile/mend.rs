@@ -104,8 +104,8 @@ struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// `true` if the edit corrects a name. Mistakes in what the name refers to can only be found
-    /// afterwards.
+    /// `true` if the edit corrects a name. Only after the correction can mistakes be found in the
+    /// item that the name refers to.
     is_renamed: bool,
 }
 
@@ -116,7 +116,7 @@ impl ByteEdit {
 
     /// Returns `true` if the edit helps even though the number of findings is unchanged: it
     /// corrected a name, or the first syntax error is now later in the text, with more than a comma
-    /// in between.
+    /// between the old and the new location.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {

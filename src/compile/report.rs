@@ -82,7 +82,7 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    /// Adds the counts of findings beyond the limit.
+    /// Adds the numbers of findings beyond the limit.
     #[must_use]
     pub(super) fn and_left_out(mut self, left_out: Vec<LeftOut>) -> Summary {
         for more in &left_out {
@@ -208,7 +208,8 @@ impl<'a> Reporter<'a> {
 
     /// Returns `true` if an agent's bodies, or the files that it is compiled from, have errors.
     /// Golden files of a broken agent are not touched. Lost content and exceeded budgets do not
-    /// count, because such bodies are sent, and golden files and reviews exist to show them.
+    /// count, because bodies with these findings can still be sent, and golden files and reviews
+    /// exist to show such findings.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
         findings.extend(

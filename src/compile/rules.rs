@@ -40,7 +40,7 @@ crate::diag::rules! {
     UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that does not exist or is abstract",
         "A roster lists agents, in the repository or bundled, but no abstract profiles. An unknown name is skipped, so \
          files silently go to an agent further down, or to none.\n\n\
-         `reqc list` shows the agents, `reqc list --bundled` also the bundled ones.";
+         `reqc list` shows the repository's agents; `reqc list --bundled` also shows the bundled ones.";
     UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent in a roster never gets a file",
         "A file goes to the first agent in a roster whose `match` accepts it. An agent without `match` accepts everything, so \
          the agents after it are never tried.\n\n\
@@ -50,32 +50,33 @@ crate::diag::rules! {
         "The pattern selects nothing, so no golden files are kept for the intended contexts. Usually it is misspelled, or the \
          context was renamed. `reqc contexts` lists the names.";
     UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry allows nothing",
-        "No body of the provider instance, or of those that extend it, contains the field that the entry allows. Usually a pointer is \
-         misspelled, or the profiles no longer have the field. An entry that is no longer needed could hide a later mistake.\n\n\
+        "No body for the provider instance, or for an instance that extends it, contains the field that the entry allows. Usually a \
+         pointer is misspelled, or the profiles no longer have the field. An entry that is no longer needed could hide a later \
+         mistake.\n\n\
          This is reported only if all agents are compiled in all contexts.";
     NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that must stay an error is lowered or suppressed",
-        "Some errors mean that an agent has no body, or that golden files differ from what is sent. If they could be \
+        "Some errors mean that an agent has no body, or that golden files differ from the bodies that are sent. If they could be \
          suppressed, a run could pass although it compiled less than it appears to. The entry has no effect.\n\n\
          You can lower warnings and findings about the content of bodies, such as `schema/unknown-field`.";
     UNUSED = Warning "repo/unused", "a role, partial, context, provider instance or abstract profile is unused",
         "An unused file is usually a leftover, or its name is misspelled where it should be used. Reviewing and updating it is wasted \
          effort.\n\n\
-         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. If a template computes the name, no \
-         role is reported.\n\
+         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. If a template computes a role's name, \
+         no role is reported.\n\
          * A partial that no profile and no used partial names.\n\
          * A context whose kind no agent has, such as a code completion if all agents chat.\n\
          * A provider instance that no profile and no other instance names.\n\
-         * An abstract profile that no profile extends. A repository with only abstract profiles is a library for others, and nothing is \
-         reported there.\n\n\
+         * An abstract profile that no profile extends. A repository with only abstract profiles is a library for other repositories, so \
+         nothing is reported.\n\n\
          Bundled files are never reported. While there are errors, nothing is reported, because a misspelled name would be reported \
          twice. A library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an \
          `[[allow]]` entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
-        "Every template has limits; these limits apply to all templates together, so that an untrusted repository cannot keep a build \
-         busy for hours. An agent may take at most 1,000 million units of work in all its contexts, and a run at most 8,000 million plus \
-         250,000 per body. A bundled agent takes 120,000 per body on average; `template/too-much-work` explains the unit. \
-         The count is the same on every machine: agents are added up in name order. In addition, the bodies of one agent may total at most 128 MiB, and all agents \
-         together may inherit at most 10,000,000 values.\n\n\
+        "Every template has its own limits; the limits here apply to all templates together, so that an untrusted repository cannot keep \
+         a build busy for hours. An agent may take at most 1,000 million units of work in all its contexts, and a run at most 8,000 \
+         million plus 250,000 per body. A bundled agent takes 120,000 per body on average; `template/too-much-work` explains the unit. The \
+         count is the same on every machine: the agents' work is added up in the order of their names. In addition, the bodies of one \
+         agent may total at most 128 MiB, and all agents together may inherit at most 10,000,000 values.\n\n\
          Look for templates that process much more data than they send, or compile fewer agents or contexts at a time with `reqc check \
          --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
@@ -83,9 +84,9 @@ crate::diag::rules! {
          * wrong: `\"unknown-key\" = \"error\"`\n\
          * right: `\"key/unknown\" = \"error\"`";
     INVISIBLE = Warning "text/invisible", "an invisible character",
-        "Models read direction marks, zero-width characters, tags, blank symbols and control characters, but the reviewer of a \
-         pull request cannot see them, so the reviewed text differs from what is sent. In names, they make two different things \
-         look the same.\n\n\
+        "Models read direction marks, zero-width characters, tags, blank symbols and control characters, but the reviewer of a pull \
+         request cannot see them, so the reviewed text differs from the text that is sent. In names, such characters make two different \
+         things look the same.\n\n\
          Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and \
          joiners and selectors in emoji. Conversations in contexts are not checked either.\n\n\
          * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
@@ -101,10 +102,10 @@ crate::diag::rules! {
          entry.";
     BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body exceeds its budget",
         "A `[[budget]]` entry in `reqc.toml` limits the tokens, bytes or tools in the bodies of some agents, or sets the share of a body \
-         that must come from the cache. Each agent gets one finding, at the limit, for its worst body; the second place is the source of \
-         the most expensive part of that body.\n\n\
+         that must come from the cache. Each agent gets one finding for its worst body. The finding points to the limit, and its second \
+         place is the source of the most expensive part of that body.\n\n\
          Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
-         `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\
+         `reqc render AGENT --context NAME --tokens` shows the tokens of each part.\n\n\
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\
          * right: a shorter prompt, or `tokens = 10000` in a reviewed change";
     UNUSED_BUDGET = Warning "budget/unused", "a [[budget]] entry applies to no body",

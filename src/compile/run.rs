@@ -382,7 +382,7 @@ impl<'a> AgentRun<'a> {
     }
 }
 
-/// A body, and what its checks have found.
+/// A body, with the findings of its checks.
 struct MadeBody {
     body: Body,
     prompt: Option<SystemPrompt>,

@@ -28,8 +28,8 @@ pub struct Selection {
     pub shard: Option<Shard>,
     /// The model that the client requests instead of the profile's own.
     pub model: Option<String>,
-    /// `true` to render everything again instead of sharing the work between agents. The result is
-    /// the same.
+    /// `true` to render everything separately for each agent instead of sharing the work between
+    /// agents. The result is the same.
     pub without_memo: bool,
 }
 
@@ -41,8 +41,8 @@ pub struct Reach {
     pub agents: BTreeSet<Arc<str>>,
     /// The names of contexts. The bodies of all agents in these contexts are reached.
     pub contexts: BTreeSet<Arc<str>>,
-    /// The paths of the files, as shown in reports, whose findings are reported even if they reach
-    /// no agent; `None` for all files.
+    /// The files whose findings are reported even if these findings reach no agent, given by their
+    /// paths as shown in reports; `None` for all files.
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 

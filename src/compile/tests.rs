@@ -80,8 +80,8 @@ fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     );
 }
 
-/// Compares results with the cache, without it, and from `lint`, for valid bodies and for some that
-/// models reject.
+/// Compares three results: with the cache, without the cache, and from `lint`. Some of the bodies
+/// are valid, and models reject the others.
 #[test]
 #[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn check_and_lint_judge_every_bundled_body_alike() {
@@ -249,8 +249,8 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     );
 }
 
-/// Templates that read values set by a partial: before it, after it, and through other partials.
-/// Some partials read a name only if another name is set.
+/// Templates that read values that a partial sets: before the include, after it, and through other
+/// partials. Some partials read a name only if another name is set.
 const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}[{% include \"asks.jinja\" %}]",
     "[{% include \"asks.jinja\" %}]{% include \"sets.jinja\" %}",

@@ -15,16 +15,16 @@ use crate::conversation::{
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
 
-/// The conversation of a context as some agents receive it, with the data that is derived from it
-/// only once.
+/// The conversation of a context as some agents receive it, together with derived data that is
+/// computed only once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// The history in the file as templates see it, by client API. It is built when a location in
-    /// it is first requested.
+    /// The history in the file as templates see it, by client API. This history is built when a
+    /// location in it is first requested.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 
@@ -127,8 +127,8 @@ pub(super) struct Seen<'s> {
     said: &'s str,
 }
 
-/// Returns the new messages of a turn: the text of the surroundings and attached files, unless they
-/// are unchanged.
+/// Returns the new messages of a turn: the text of the surroundings, and the attached files, each
+/// only if it is new or has changed.
 pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
     let surroundings =
         (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
@@ -139,7 +139,7 @@ pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) 
     surroundings.into_iter().chain(files).collect()
 }
 
-/// Returns a state with all messages that have arrived up to that state.
+/// Returns a state with all messages that have arrived by then.
 pub(super) fn with(state: &State, arrivals: &[Arrival]) -> State {
     let bound_from = state.conversation.bound_from;
     let conversation = Conversation {

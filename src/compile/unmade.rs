@@ -55,7 +55,7 @@ impl Chosen<'_> {
     }
 
     /// Returns a finding at the first profile of the repository; a repository without profiles
-    /// already has one.
+    /// already has a finding.
     fn nothing_to_make(&self) -> Option<Diagnostic> {
         let profiles = self
             .compiler

@@ -83,7 +83,7 @@ pub struct Instructions {
     pub layers: Vec<SystemLayer>,
     /// In the first instructions of a log: the number of messages exchanged before them, under
     /// different instructions. Ignored in later instructions, which renew the session, so all
-    /// messages before them were exchanged under earlier ones.
+    /// messages before them were exchanged under earlier instructions.
     pub bound_from: usize,
 }
 

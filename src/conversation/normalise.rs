@@ -53,21 +53,21 @@ pub struct Normal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NormalFormChange {
-    /// A tool call without a result, which was dropped.
+    /// A tool call that was dropped because it has no result.
     CallWithoutResult {
         /// The message's index.
         message: usize,
         /// The call's ID.
         id: Arc<str>,
     },
-    /// A tool result without a call in the preceding turn, which was dropped.
+    /// A tool result that was dropped because the preceding turn does not contain its call.
     ResultWithoutCall {
         /// The message's index.
         message: usize,
         /// The ID in the result.
         id: Arc<str>,
     },
-    /// A second result for the same call, which was dropped.
+    /// A result that was dropped because its call already has a result.
     SecondResult {
         /// The message's index.
         message: usize,
@@ -107,12 +107,12 @@ pub enum NormalFormChange {
         /// The ID in the result.
         id: Arc<str>,
     },
-    /// Thinking that a different client API produced, which was dropped.
+    /// Thinking that was dropped because a different client API produced it.
     ForeignThinking {
         /// The message's index.
         message: usize,
     },
-    /// Thinking from before the last renewal of system prompt and tools, which was dropped.
+    /// Thinking that was dropped because it precedes the last renewal of system prompt and tools.
     UnboundThinking {
         /// The message's index.
         message: usize,
@@ -123,25 +123,25 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A provider-specific call without its result, or a result without its call, which was
-    /// dropped. A call that was already sent in the middle of its turn is kept, and gets an error
-    /// as its result.
+    /// A provider-specific call that was dropped because it has no result, or a provider-specific
+    /// result that was dropped because it has no call. A call that was already sent in the middle
+    /// of its turn is kept, and gets an error as its result.
     OwnHalf {
         /// The message's index.
         message: usize,
     },
-    /// Thinking without a required signature, which was dropped.
+    /// Thinking that was dropped because it lacks a required signature.
     UnsignedThinking {
         /// The message's index.
         message: usize,
     },
-    /// Thinking in a turn that contains nothing else, or at the end of a turn where something must
-    /// follow it, which was dropped.
+    /// Thinking that was dropped because its turn contains nothing else, or because something must
+    /// follow it at the end of the turn.
     ThinkingAlone {
         /// The message's index.
         message: usize,
     },
-    /// A message without blocks, or with only blank text, which was dropped.
+    /// A message that was dropped because it has no blocks, or only blank text.
     EmptyMessage {
         /// The message's index.
         message: usize,

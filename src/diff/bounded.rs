@@ -119,8 +119,8 @@ fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-/// The elements that occur once in both lists are matched only if at least one in this many of them
-/// is in order. In a shuffled list, few elements are in order, and only by chance.
+/// Elements that occur once in both lists are matched only if enough of them are in order: at least
+/// one in this many. In a shuffled list, few elements are in order, and only by chance.
 const LEAST_IN_ORDER: usize = 4;
 
 /// Returns pairs of equal elements in the same order: the common beginning and end and, between

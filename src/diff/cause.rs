@@ -58,8 +58,8 @@ pub fn grouped(
     )
 }
 
-/// The maximum number of changes of the same kind at the same location that are kept separate
-/// although their values differ.
+/// The maximum number of changes with different values, but of the same kind and at the same
+/// location, that are kept in separate groups.
 const MOST_APART: usize = 3;
 
 /// Returns all changes in files that share one cause, with equal changes grouped. If there are many

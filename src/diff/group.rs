@@ -49,7 +49,7 @@ impl Group {
 
 /// Marks members that were removed at one location and added with the same value at another
 /// location in the same bodies. For example, a cache breakpoint moves when a tool is added after
-/// the one that had it.
+/// the tool that had the breakpoint.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
     groups

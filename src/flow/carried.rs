@@ -691,7 +691,7 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);
-        // A spoken answer is sent back only by its ID.
+        // An audio answer is sent back only as its ID.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
         // Members of a message are merged with those of other blocks; a block with a type stays
         // whole.
@@ -742,7 +742,8 @@ impl<'b, 'c> Judge<'b, 'c> {
                     .text_of_message()
                     .unwrap_or_default()
                     .to_owned();
-                // Results that come before their calls also explain the problems with their IDs.
+                // If results come before their calls, the order also explains the problems with
+                // call IDs.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
             }

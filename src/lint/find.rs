@@ -282,7 +282,7 @@ impl Finder {
         if self.is_empty_envelope(&members, &here) {
             return;
         }
-        // Without its model, a body that contains an `info` object looks like a session file.
+        // A body that contains an `info` object but no model looks like a session file.
         let is_expected = self.wire.is_some() || matches!(here.address, Address::Known(_));
         if let Some(agent) =
             Agent::of_object(&members).filter(|agent| *agent != Agent::Messages || !is_expected)

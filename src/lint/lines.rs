@@ -77,7 +77,7 @@ pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     read: u64,
     number: usize,
-    /// `true` once the file is known to consist of lines.
+    /// `true` if the file has been found to consist of lines rather than one document.
     is_split: bool,
     /// The lines that were read to detect the form of the file.
     ahead: std::collections::VecDeque<Line>,

@@ -326,7 +326,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
 }
 
 /// Collects evidence from the members and blocks of a message. Each piece of this evidence has more
-/// weight than a member of the body has.
+/// weight than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),

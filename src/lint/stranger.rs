@@ -72,7 +72,7 @@ impl Stranger {
             Stranger::Encoded => {
                 "this is JSON encoded as a string, so the API would receive a string".to_owned()
             }
-            Stranger::Unknown => "this is not a request body, and contains none".to_owned(),
+            Stranger::Unknown => "this is not a request body and does not contain one".to_owned(),
         }
     }
 

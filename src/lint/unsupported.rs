@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 pub enum Unsupported {
     /// Amazon Bedrock's Converse API, and Amazon Nova.
     Converse,
-    /// The models' own prompt formats on Amazon Bedrock (`invoke`): Llama, Titan, Mistral's and
-    /// Anthropic's older models.
+    /// The models' own prompt formats on Amazon Bedrock (`invoke`), for Llama, Titan, and older
+    /// models from Mistral and Anthropic.
     BedrockPrompt,
     /// Cohere's own chat API, in both versions.
     CohereChat,
@@ -20,7 +20,7 @@ pub enum Unsupported {
     WorkersAi,
     /// LM Studio's own chat API.
     LmStudioChat,
-    /// Text completions: OpenAI's, the predecessor of chat, and llama.cpp's.
+    /// Text completions: OpenAI's (the predecessor of chat) and llama.cpp's.
     TextCompletion,
     /// Gemini's Interactions API.
     Interactions,

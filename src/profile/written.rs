@@ -68,7 +68,7 @@ fn raw_escape<'t>(text: &'t str, node: &Node, value: &str) -> Option<(Range<usiz
 }
 
 /// Returns `true` if `rest` begins with a line break or a tab as an escape. After a letter, a digit
-/// or a `:`, and before a lower-case word, it may be a path such as `C:\new`.
+/// or a `:`, and before a lower-case word, the escape may be part of a path such as `C:\new`.
 fn is_escape(before: &str, rest: &str) -> bool {
     let is_break = ["\\n", "\\t"].iter().any(|escape| rest.starts_with(escape));
     let after = rest[1..].chars().nth(1);

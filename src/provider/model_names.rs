@@ -252,7 +252,7 @@ fn without_gateway(server: Server, name: &str) -> &str {
     }
 }
 
-/// Returns the vendor's own name for a model as named by a gateway or a cloud. Removes the version
+/// Converts a gateway's or cloud's name for a model to the vendor's own name. Removes the version
 /// that Bedrock adds (`-v1:0`) and gateway variants (`:thinking`). Clouds put dates after an `@`.
 /// Only models that users train have a `:` in their own name.
 fn plain_name(name: &str) -> String {

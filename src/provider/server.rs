@@ -148,8 +148,8 @@ impl Server {
     }
 
     /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
-    /// fields, and their content is lost, or accept more fields than they document. Sources for
-    /// Fireworks: vercel/ai#18306, measured; web-infra-dev/midscene#1322.
+    /// fields (so that their content is lost), or accept more fields than they document. Sources
+    /// for Fireworks: vercel/ai#18306, measured; web-infra-dev/midscene#1322.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
             Server::Anthropic

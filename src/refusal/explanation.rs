@@ -68,6 +68,10 @@ impl Basis {
     }
 }
 
+/// The rules about fields that a model or a server rejects.
+const MODEL_PARAMETER: &str = "protocol/model-parameter";
+const UNKNOWN_FIELD: &str = "schema/unknown-field";
+
 /// The minimum number of characters that two overlapping sentences share.
 const LEAST_SHARED: usize = 20;
 
@@ -149,8 +153,9 @@ impl Explanation {
         holes.map(|(_, value)| value.as_str())
     }
 
-    /// Returns `true` if the other sentence ends with the beginning of this one, so that they overlap
-    /// in the text. A sentence that begins with the whole of the other one contains it instead.
+    /// Returns `true` if the other sentence ends with the beginning of this one, so that the two
+    /// overlap in the text. Returns `false` if this sentence begins with the whole other sentence,
+    /// and thus contains it.
     fn begins_within(&self, other: &Explanation) -> bool {
         if self.said.starts_with(&other.said) {
             return false;
@@ -161,8 +166,8 @@ impl Explanation {
             .any(|(end, _)| other.said.ends_with(&self.said[..end]))
     }
 
-    /// Returns `true` if this is the same sentence, but with spaces that line breaks replaced in
-    /// the other one.
+    /// Returns `true` if this is the same sentence, but contains spaces, from line breaks, that the
+    /// other explanation's sentence lacks.
     pub(super) fn is_less_joined_than(&self, other: &Explanation) -> bool {
         std::ptr::eq(self.refusal, other.refusal)
             && self.path == other.path
@@ -184,12 +189,31 @@ impl Explanation {
         Explanation { is_named, ..self }
     }
 
-    /// Returns what the sentence names and the body lacks: the path to a list element, or the ID of
-    /// a call or an item. The sentence is then about a different request.
+    /// Returns the field that the sentence rejects: the first word that it quotes.
+    fn rejected_field(&self) -> Option<&str> {
+        let rejects_field = [MODEL_PARAMETER, UNKNOWN_FIELD]
+            .iter()
+            .any(|code| self.refusal.reason == Reason::Rule((*code).to_owned()));
+        let quoted = self.said.split('\'').nth(1).filter(|_| rejects_field)?;
+        let is_field = quoted.contains('_')
+            && quoted
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        is_field.then_some(quoted)
+    }
+
+    /// Returns what the sentence names and the body lacks: the path to a list element, a field that
+    /// the sentence rejects, or the ID of a call or an item. The sentence is then about a different request.
     pub fn outside(&self, body: &Value) -> Option<String> {
         let path = self.path.as_deref();
         if let Some(path) = path.filter(|path| place::is_outside(body, path)) {
             return Some(path.to_owned());
+        }
+        if let Some(field) = self
+            .rejected_field()
+            .filter(|it| !place::has_member(body, it))
+        {
+            return Some(field.to_owned());
         }
         let mut ids = self.words_of(&["id", "ids"]).filter(|id| is_id(id));
         let first = ids.clone().next()?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::said::{Exchange, is_refused};
+use super::{Basis, Dictionary};
 use crate::json;
 use crate::lint::{Excerpt, FoundBody, excerpts, find, recognise};
 
@@ -33,7 +34,7 @@ pub fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let requests = found(text);
     if let [request] = requests.as_slice() {
         let after = request.with_answer(text, request.excerpt.start..text.len());
-        return match is_refused(&after.answer) {
+        return match says_why(&after.answer) {
             true => vec![after],
             false => vec![request.with_answer(text, 0..text.len())],
         };
@@ -53,6 +54,14 @@ pub fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     }
 }
 
+/// Returns `true` if a part of a log contains a known message that says why a request was rejected.
+fn says_why(text: &str) -> bool {
+    let explained = Dictionary::bundled().explain(text);
+    explained
+        .iter()
+        .any(|it| it.basis == Basis::Sentence && !it.refusal.wraps && !it.provider.is_general())
+}
+
 impl Request {
     /// Returns the request with a part of the log as its answer. The text of the conversation is
     /// not part of the answer.
@@ -68,13 +77,13 @@ impl Request {
 
 fn found(text: &str) -> Vec<Request> {
     let mut requests = Vec::new();
-    for excerpt in &excerpts(text) {
+    for excerpt in excerpts(text) {
         let Ok(document) = json::parse(&excerpt.json) else {
             continue;
         };
         for body in find(document, None).bodies {
             let is_sent = is_request(&body.value) || is_likely_request(&body.value);
-            let Some(range) = range_of(&body, excerpt).filter(|_| is_sent) else {
+            let Some(range) = range_of(&body, &excerpt).filter(|_| is_sent) else {
                 continue;
             };
             requests.push(Request {

@@ -12,7 +12,9 @@ mod forms;
 
 use std::ops::Range;
 
-use edges::{after, before, is_end_of_phrase, is_inside_identifier, is_inside_word};
+use edges::{
+    after, before, is_end_of_phrase, is_inside_identifier, is_inside_path, is_inside_word,
+};
 pub(super) use edges::{ends_at, is_over};
 pub(super) use forms::{is_general, shorter};
 pub(super) use found::Found;
@@ -393,7 +395,8 @@ impl Pattern {
             }
         }
         let mut end = plain.between(start, at).end;
-        if open.is_none() && is_inside_identifier(&plain.text, end) {
+        let is_inside = is_inside_identifier(&plain.text, end) || is_inside_path(&plain.text, end);
+        if open.is_none() && is_inside {
             return None;
         }
         if let Some(name) = open {

@@ -60,6 +60,17 @@ fn walk(body: &Value, path: &str) -> Walked {
     walked
 }
 
+/// Returns `true` if any object in a body has a member with this name.
+pub(super) fn has_member(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(other, inner)| is_same_name(other, name) || has_member(inner, name)),
+        Value::Array(elements) => elements.iter().any(|element| has_member(element, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Compares names ignoring case and underscores: Google writes `generation_config` for
 /// `generationConfig`.
 fn is_same_name(name: &str, word: &str) -> bool {

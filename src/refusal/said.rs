@@ -188,10 +188,10 @@ fn param(text: &str) -> Option<String> {
     (is_place && !param.ends_with("_error")).then_some(param)
 }
 
-/// The location that pydantic reports next to its message:
-/// `'loc': ('body', 'messages', 0, 'content')`.
+/// The location that pydantic or zod reports next to its message:
+/// `'loc': ('body', 'messages', 0, 'content')`, `"path": ["messages", 0]`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
+    pattern(r#"["'](?:loc|path)\\*["']\s*:\s*\\*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
 
 /// The location that pydantic reports in an error's text, on the line before its message:
@@ -215,12 +215,15 @@ pub(super) fn fields(text: &str) -> Vec<String> {
 
 /// Returns the path that pydantic's errors in an answer point to (`messages.0.content`), or several
 /// fields at the top level of the body. Several paths into one value belong to alternatives of the
-/// value's type, and the request needs to match only one alternative. Paths to fields that must not
-/// be present are an exception.
+/// value's type, and the request needs to match only one alternative. Exceptions are paths to fields
+/// that must not be present, and paths to one field of several elements.
 fn locs(text: &str) -> Vec<String> {
     let paths = LOC.captures_iter(text).map(|it| path_of_loc(&it[1]));
     let paths = told_once(paths.filter(|path| path.contains(char::is_alphabetic)));
-    let are_clear = paths.len() < 2
+    let shapes = paths
+        .iter()
+        .map(|path| path.replace(|c: char| c.is_ascii_digit(), ""));
+    let are_clear = told_once(shapes).len() < 2
         || text.contains("extra_forbidden")
         || !paths.iter().any(|path| path.contains('.'));
     if are_clear { paths } else { Vec::new() }

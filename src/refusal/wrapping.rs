@@ -110,6 +110,15 @@ pub(super) fn without_times(text: &str) -> Cow<'_, str> {
     TIME.replace_all(text, "")
 }
 
+/// The lines of a JavaScript stack trace: `    at name (file:///a.js:1:2)`.
+static FRAMES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)(?:^[ \t]+at [^\n]*:\d+:\d+\)?(?: \{)?[ \t]*(?:\n|\z))+"));
+
+/// Replaces stack traces by a brace, at which the message before them ends.
+pub(super) fn without_frames(text: &str) -> Cow<'_, str> {
+    FRAMES.replace_all(text, "}\n")
+}
+
 /// A header of an HTTP answer, as a member of an object or as a line of `curl -v`.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -125,8 +134,8 @@ pub(super) fn without_headers(text: &str) -> Cow<'_, str> {
     HEADER.replace_all(text, "")
 }
 
-/// An error of pydantic about the constant, such as a message's role, that tells the alternatives of
-/// a union apart. The location names the class of the alternative.
+/// A pydantic error about the constant that distinguishes the alternatives of a union, such as a
+/// message's role. The error's location names the class of the alternative.
 static ALTERNATIVE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?x)
@@ -135,7 +144,8 @@ static ALTERNATIVE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Removes the errors of alternatives that the request does not mean, unless there are no others.
+/// Removes the errors for alternatives that the request was not meant to match, unless there are no
+/// other errors.
 pub(super) fn without_alternatives(text: &str) -> Cow<'_, str> {
     let rest = ALTERNATIVE.replace_all(text, "");
     match rest.contains("'msg'") || rest.contains("\"msg\"") {
@@ -200,6 +210,13 @@ pub(super) fn telling(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_trace_ends_a_message() {
+        let trace = "Error: odd: x_1\n    at a (file:///b.mjs:1:2)\n    at async c.mjs:3:4 {\n  status: 400\n";
+        assert_eq!(without_frames(trace), "Error: odd: x_1\n}\n  status: 400\n");
+        assert_eq!(without_frames("meet at 10:30:00"), "meet at 10:30:00");
+    }
 
     #[test]
     fn headers_and_other_alternatives_are_not_messages() {

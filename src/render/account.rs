@@ -12,9 +12,9 @@ use minijinja::Error;
 use super::refusal::Refusal;
 use super::rules;
 
-/// The maximum units for one template, and for all templates of one body together. Reading a byte
-/// costs 1 and creating one costs 2, so a template holds less than half this number of bytes in
-/// memory.
+/// The maximum number of units for one template, and for all templates of one body together.
+/// Reading a byte costs 1 unit and creating a byte costs 2, so a template holds less than half this
+/// number of bytes in memory.
 pub(crate) const LIMIT: u64 = 400_000_000;
 
 /// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro

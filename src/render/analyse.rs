@@ -44,9 +44,9 @@ pub(super) struct Analysis {
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
-    /// Variables whose values a loop sets and loses.
+    /// Variables that a loop sets, but whose values are lost.
     pub(super) lost_sets: Vec<LostSet>,
-    /// Strings with folder variables that expressions print.
+    /// Strings that contain folder variables, and that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) slips_of_data: DataSlips,

@@ -1,5 +1,5 @@
-//! The filters, tests and functions for all templates. This list is complete, and the cost of each
-//! entry depends on its work.
+//! The filters, tests and functions for all templates. This list is complete, and each entry
+//! charges for the work that it does.
 //!
 //! The entries have Jinja's semantics. Jinja's other filters, tests and functions are left out
 //! because no request needs them; [`instead`] suggests alternatives. Each entry has a single

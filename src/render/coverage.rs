@@ -68,7 +68,7 @@ pub(crate) struct DecisionCoverage {
     pub(crate) fails_if: Option<String>,
     /// For each outcome, the statements that run only then.
     pub(crate) parts: [Option<Span>; 2],
-    /// A variable in the condition that loses the value that a loop sets.
+    /// A variable in the condition, if a loop sets the variable and the value is lost.
     pub(crate) lost: Option<String>,
 }
 
@@ -151,8 +151,8 @@ impl Engine {
         }
     }
 
-    /// Returns a variable that is read at a location in a template and that loses the value that a
-    /// loop sets.
+    /// Returns a variable that is read at a location in a template, if a loop sets the variable and
+    /// the value is lost.
     fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
         let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;
         let at = at.range();

@@ -255,7 +255,7 @@ fn after_raw_tag(before: &str) -> bool {
 const LINE_STATEMENT: &str = "##";
 
 /// Returns the lines in a part of a template's text that begin with the line-statement marker and
-/// one of inja's tags, each from the marker on. Many Markdown headings match too.
+/// one of inja's tags, each from the marker on. Many Markdown headings also match.
 fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let follows_tag = part.start > 0 && !source[..part.start].ends_with('\n');
     let mut end = part.start;
@@ -392,7 +392,7 @@ pub(super) fn findings(
     findings
 }
 
-/// Reports constructs for which prompts get different text in inja.
+/// Reports constructs that make a prompt's text differ from the text that inja renders.
 fn differing(
     rewritten: &Rewritten,
     analysis: &Analysis,
@@ -438,7 +438,7 @@ const DIFFERING: [(&str, &str); 4] = [
     ("ext", "gives `bashrc` for `.bashrc`"),
 ];
 
-/// Reports variables whose values a loop sets and loses.
+/// Reports variables that a loop sets, but whose values are lost.
 fn lost(
     analysis: &Analysis,
     rule: &'static Rule,

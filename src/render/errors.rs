@@ -67,7 +67,7 @@ pub(super) fn runtime(
 }
 
 /// Returns the finding for a template that ran out of steps. The exact location depends on the
-/// conversation, so the finding is at the outermost loop around it.
+/// conversation, so the finding is at the outermost loop around that location.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
     let places = failure
         .steps
@@ -367,8 +367,8 @@ fn undefined(
         }
         AbsentKind::Import => no_import(missing, expression).related(at, "used here"),
         AbsentKind::Value => {
-            // The location is the expression that produced the value, if it is in the tag that uses
-            // it.
+            // The location is the expression that produced the value, if the expression is in the
+            // tag that uses the value.
             let is_here = failure.at.contains(absent.at)
                 || engine.is_in_one_tag(absent.at, failure.at, sources);
             let (message, help) = absence(expression, failure.object.as_ref(), kind);

@@ -45,8 +45,8 @@
 //!     led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
 //! 19. The system prompt has a separate recording. In a body, it is a data value. For `explain`,
-//!     and for a finding inside it, its own runs replace that value, and their tags and frames are
-//!     looked up in its recording.
+//!     and for a finding inside the prompt, the prompt's own runs replace that value, and the tags
+//!     and frames of these runs are looked up in the prompt's recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its location to a span of a file, or its path to a value in the conversation.
 

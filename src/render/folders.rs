@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::repo::folders::ROLES;
 use crate::world::normalise_path;
 
-/// The variables in a prompt's own text, with the names that replace them: short enough to fit
-/// together with braces.
+/// The variables in a prompt's own text, with the names that replace them. Each name is so short
+/// that, with `{{` and `}}`, it is no longer than the variable.
 pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
     ("${PROJECT_DIR}", "_p"),
     ("${CONFIG_DIR}", "_c"),
@@ -40,8 +40,8 @@ pub(super) fn role_path(id: &str) -> String {
     format!(":/{ROLES}/{id}.md")
 }
 
-/// Returns the path within the layers for a path that a prompt reads there on every machine. Such a
-/// path begins with `:/` or `${CONFIG_DIR}/`.
+/// Returns the path within the layers for a path that refers to a layer's file on every machine.
+/// Such a path begins with `:/` or `${CONFIG_DIR}/`.
 pub(super) fn path_in_layers(path: &str) -> Option<String> {
     let rest = path
         .strip_prefix(":/")

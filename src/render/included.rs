@@ -27,7 +27,7 @@ const LONGEST: usize = 16 * 1024;
 /// The maximum number of times that a partial is evaluated to learn the names that it looks up.
 const ATTEMPTS: usize = 3;
 
-/// The rendered strings that may be cached.
+/// Specifies which rendered strings may be cached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
     /// `true` if other agents may have the same system prompt.

@@ -1,4 +1,5 @@
-//! Limits on the nesting of a template. Its tokens are counted before any code recurses over it.
+//! Limits the nesting of templates. A template's tokens are counted before any code recurses over
+//! the template.
 //!
 //! The engine's parser limits brackets and blocks, but not chains, in which every link adds a level
 //! to the tree that is compiled and checked: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`, `{% elif %}`

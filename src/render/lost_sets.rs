@@ -14,8 +14,8 @@ pub(super) struct LostSet {
     pub(super) name: String,
     /// The target of the assignment in the loop.
     pub(super) set: Range<usize>,
-    /// The first read after the loop; `None` if nothing reads the value even in the loop, although
-    /// the variable exists before it.
+    /// The first read after the loop; `None` if nothing reads the value, not even in the loop,
+    /// although the variable exists before the loop.
     pub(super) read: Option<Range<usize>>,
 }
 
@@ -32,12 +32,12 @@ pub(super) fn find(template: &Stmt<'_>) -> Vec<LostSet> {
     found.collect()
 }
 
-/// The names in a loop, a block or a macro. They exist only until its end.
+/// The names in a loop, a block or a macro. They exist only until the end of that part.
 #[derive(Default)]
 struct Frame<'t> {
     kind: FrameKind,
-    /// The names that have a value here, each with the assignment in this loop that nothing has
-    /// read so far.
+    /// The names that have a value here, each with its assignment in this loop, as long as nothing
+    /// has read that assignment.
     names: HashMap<&'t str, Option<Assignment>>,
     /// The assignments here, by name.
     set: HashMap<&'t str, Range<usize>>,
@@ -80,7 +80,7 @@ impl<'t> Lost<'t> {
 enum FrameKind {
     #[default]
     Plain,
-    /// A loop that does not call itself: each iteration begins with the names around it.
+    /// A loop that does not call itself: each iteration begins with the names outside the loop.
     Loop,
     /// A macro, which runs elsewhere, at a time that the text does not show.
     Macro,

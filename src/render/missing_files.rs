@@ -1,5 +1,5 @@
-//! Calls in system prompts that read files which no layer has, whether or not a context reaches the
-//! call.
+//! Finds calls in system prompts that read nonexistent files of the layers, whether or not a
+//! context reaches the calls.
 
 use std::sync::Arc;
 

@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// Returns `true` if a template, or one that it includes, may assign a name. This is assumed if
-    /// one of them is unknown, or if the limit on templates to follow is reached.
+    /// one of these templates is unknown, or if the limit on templates to follow is reached.
     fn may_assign(&self, template: &str, wanted: &str, left: &mut usize) -> bool {
         let mut seen: HashSet<&str> = HashSet::default();
         let mut pending = vec![full_name(template)];
@@ -162,7 +162,7 @@ impl Engine {
             Callable::Filter => ("filter", filter_names().collect()),
             Callable::Test => ("test", test_names().collect()),
             Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
-            // A member of an object may be a macro, which only becomes known when it is called.
+            // A member of an object may be a macro. This is known only when the member is called.
             Callable::Method => return None,
         };
         if known.contains(&wanted) {

@@ -1,5 +1,5 @@
-//! The parts of expressions: one traversal for all code that examines a template's text, and the
-//! meaning of a part.
+//! Visits the parts of expressions, for all code that examines a template's text, and returns the
+//! range or the literal text of a part.
 
 use std::ops::Range;
 

@@ -436,7 +436,8 @@ fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
     did_you_mean(name, names.iter().map(String::as_str))
 }
 
-/// Returns the part of a path below a folder, which is given as a variable or by its value.
+/// Returns the part of a path below a folder. The folder is given as a variable or by the
+/// variable's value.
 fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
     let rest = path
         .strip_prefix(variable)

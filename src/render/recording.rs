@@ -28,7 +28,7 @@ pub(crate) struct Recording {
     layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a tag.
     template: u32,
-    /// The recording of the system prompt, to which some bytes belong.
+    /// The recording of the system prompt, which contains the writers of some bytes.
     prompt: Option<Arc<Recording>>,
 }
 
@@ -376,7 +376,8 @@ impl Recording {
 
     /// Returns the outermost macro call, or the outermost tag that writes a capture, whose output
     /// up to a byte is text rather than JSON. This means that no literal text in the macro before
-    /// that byte contains a quote or a bracket. Also returns the offset where its output begins.
+    /// that byte contains a quote or a bracket. Also returns the offset where the output of this
+    /// call or tag begins.
     pub(crate) fn call_for_text(
         &self,
         engine: &Engine,

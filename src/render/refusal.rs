@@ -12,7 +12,7 @@ pub(super) struct Refusal {
     pub(super) help: Option<String>,
     /// The file to fix.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// The cause to fix elsewhere; findings with the same cause are merged.
+    /// The cause, if it must be fixed elsewhere; findings with the same cause are merged.
     pub(super) cause: Option<String>,
 }
 

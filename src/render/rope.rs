@@ -182,7 +182,7 @@ impl Rope {
         self.limit_runs();
     }
 
-    /// Appends a string as a JSON string, whose quotes the tag writes.
+    /// Appends a string as a JSON string. The tag counts as the writer of the quotes.
     pub(super) fn push_json(&mut self, other: RopeSlice<'_>) {
         self.push_one("\"", Writer::Tag);
         for (part, run) in other.pieces() {
@@ -192,7 +192,7 @@ impl Rope {
         self.push_one("\"", Writer::Tag);
     }
 
-    /// Appends a value in place of a run. Its runs keep the tags that wrote them before.
+    /// Appends a value in place of a run. The value's runs keep the tags that already wrote them.
     fn push_value(&mut self, value: RopeSlice<'_>, run: &Run) {
         for (text, own) in value.pieces() {
             let mut text = Cow::Borrowed(text);
@@ -235,7 +235,7 @@ impl Rope {
         self.limit_runs();
     }
 
-    /// Returns the text backwards. Its runs are single characters, or computed.
+    /// Returns the text backwards. Each run must be a single character, or computed.
     pub(super) fn reversed(mut self) -> Rope {
         self.runs.reverse();
         Rope {
@@ -322,8 +322,8 @@ impl<'t> RopeSlice<'t> {
 
 /// Data values whose writers are known.
 pub(super) trait Values {
-    /// Returns a part of the value at a path, which the template wrote as a string; `None` if the
-    /// value is unknown.
+    /// Returns the part at `range` of the value at a path; `text` is the part as the template wrote
+    /// it. Returns `None` if the value is unknown.
     fn part(&self, path: &DataPath, range: Range<usize>, text: &str) -> Option<Rope>;
 
     /// Returns the inputs of strings that are computed from the value at a path; `None` if the
@@ -615,7 +615,7 @@ impl Run {
         }
     }
 
-    /// Returns `len` bytes of a run, whose unescaped form is at `source`.
+    /// Returns a run for `len` bytes of this run. Before escaping, these bytes were at `source`.
     fn part(&self, text: &str, len: usize, source: Range<usize>) -> Run {
         let is_exact = |whole: usize| match self.escaped {
             0 => whole == text.len(),
@@ -642,7 +642,7 @@ impl Run {
         }
     }
 
-    /// Returns the range that part of a run had before it was escaped.
+    /// Returns the range of a part of this run before escaping.
     pub(super) fn source(&self, text: &str, from: usize, len: usize) -> Range<usize> {
         let start = unescaped_len(text.get(..from).unwrap_or(text), self.escaped);
         let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);
@@ -650,7 +650,7 @@ impl Run {
     }
 }
 
-/// Returns an offset in a string, or a length of one, in the form that runs store.
+/// Returns an offset in a string, or the length of a string, in the form that runs store.
 fn small(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

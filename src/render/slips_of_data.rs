@@ -236,7 +236,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Visits a part whose text is written elsewhere.
+    /// Visits a part whose text is not written to the output directly, such as a macro's body.
     fn as_text(&mut self, inner: impl FnOnce(&mut Self)) {
         let around = (self.quoted, std::mem::replace(&mut self.is_text, true));
         self.within(inner);
@@ -262,8 +262,8 @@ impl<'t> Walker<'t> {
     }
 
     /// Returns the range of a conversation value that an expression yields unescaped. The first
-    /// flag is `true` if the value may contain any text, and the second if its object is identified
-    /// only by its usual name.
+    /// flag is `true` if the value may contain any text. The second flag is `true` if the value's
+    /// object is identified only by its usual name.
     fn raw_value(&self, expression: &Expr<'t>) -> Option<(Range<usize>, bool, bool)> {
         match expression {
             Expr::GetAttr(it) => {

@@ -85,8 +85,8 @@ impl Tracked {
         }
     }
 
-    /// Returns the undefined value that counts as nothing, in the form that the engine's filters
-    /// recognise.
+    /// Returns the undefined value that counts as nothing. The engine's filters recognise this
+    /// value.
     pub(super) fn nothing() -> Tracked {
         static NOTHING: OnceLock<Value> = OnceLock::new();
         let value = NOTHING

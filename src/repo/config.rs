@@ -93,9 +93,9 @@ pub struct Extension {
     pub instance: Arc<str>,
     /// Additional fields, as JSON pointers in which `*` matches any element or member.
     pub fields: Vec<Arc<str>>,
-    /// Additional values, each written as a pointer of this form, `=` and the value.
+    /// Additional values, each written as a pointer like those in `fields`, `=`, and the value.
     pub values: Vec<Arc<str>>,
-    /// Required fields that may be missing, as pointers of this form.
+    /// Required fields that may be missing, as pointers like those in `fields`.
     pub optional: Vec<Arc<str>>,
     /// The reason; `None` if it is missing, which has been reported as a finding.
     pub reason: Option<Arc<str>>,

@@ -448,7 +448,8 @@ impl Loader {
             .push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// Returns the repository, without settings that are only in the root's files.
+    /// Returns the repository. Models, families and rosters, which only files at the root define,
+    /// are left empty.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self
             .findings

@@ -10,8 +10,8 @@ use crate::diag::Diagnostic;
 use crate::source::{BUNDLED, Sources, Span, is_bundled};
 use crate::text::hex;
 
-/// The location, in its checkout, of the folder to which a report's paths are relative. CI systems
-/// need paths relative to the root of the checkout instead.
+/// The location of a report's folder in its checkout. A report's paths are relative to this folder,
+/// but CI systems need paths relative to the root of the checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// The folder relative to the root of the checkout: `""` or `a/b`.

@@ -309,8 +309,8 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     format!("roster {}: {what} {goes}", name(&it.roster))
 }
 
-/// Returns the name of a file that matches a pattern, with keys masked: the `x` that replaces a
-/// wildcard may directly precede one.
+/// Returns the name of a file that matches a pattern. Keys in the name are masked here, because the
+/// `x` that replaces a wildcard may directly precede a key.
 fn example(file: &str) -> String {
     let mut shown = masked(file).into_owned();
     for (at, _) in file.match_indices('x') {

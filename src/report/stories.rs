@@ -49,8 +49,8 @@ fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
         })
 }
 
-/// Returns a sentence about the stories that are not shown if at most `most` are; `None` if there
-/// are none.
+/// Returns a sentence about the stories that are left out if at most `most` are shown; `None` if no
+/// story is left out.
 fn untold(stories: &Stories, most: usize) -> Option<String> {
     let hidden = stories.stories.len() - told(stories).take(most).count();
     let all = hidden + stories.untold;

@@ -350,8 +350,8 @@ impl Roll {
         *self == Roll::default()
     }
 
-    /// Returns the class of the most severe change; `None` if at most contexts without bodies were
-    /// added.
+    /// Returns the class of the most severe change; `None` if nothing changed except that contexts
+    /// without bodies were added.
     pub(super) fn class(&self) -> Option<Class> {
         let gone = !self.gone_agents.is_empty()
             || !self.gone_contexts.is_empty()

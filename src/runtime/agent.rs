@@ -359,8 +359,8 @@ impl Agent {
 
     /// Returns the agent that compresses this agent's chats: the first agent in the roster
     /// `chat_compression` or, in a repository without that roster, the first agent with the tag
-    /// `compression` and the same provider instance. It uses this agent's model unless the
-    /// repository specifies one for it.
+    /// `compression` and the same provider instance. The returned agent uses this agent's model,
+    /// unless the repository specifies a model for the returned agent.
     ///
     /// # Errors
     ///

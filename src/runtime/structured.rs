@@ -89,7 +89,7 @@ mod tests {
         Coffee,
     }
 
-    /// A name that is not blank, a condition that its schema does not contain.
+    /// A name that must not be blank. The schema does not contain this condition.
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(try_from = "String")]
     #[schemars(with = "String")]

@@ -1,5 +1,5 @@
-//! Reads the content of files; nothing else does. Only regular files are read, up to a limit. The
-//! exception is a file that the caller's shell has opened, which is read like standard input.
+//! Reads the content of files; no other module does. Only regular files are read, up to a limit.
+//! The exception is a file that the caller's shell has opened, which is read like standard input.
 //!
 //! A pipe waits for its other end, a device may have no end, and a sparse file can claim any size.
 //! Therefore, all of them are detected before the first byte is read.

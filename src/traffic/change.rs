@@ -127,8 +127,8 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
             false => Changed::named(Change::Removed(was.len()), at),
         };
     };
-    // The new request contains a message that is further on in the old one, so the messages before
-    // it were removed.
+    // The new request contains a later message of the old request, so the messages before that
+    // message were removed.
     if let Some(gone) = was.iter().position(|piece| piece.hash == first_new.hash) {
         return Changed::named(Change::Removed(gone), at);
     }

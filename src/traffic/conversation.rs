@@ -55,7 +55,8 @@ pub(super) struct Conversation {
     since: Vec<usize>,
     settings: Vec<(&'static str, u64)>,
     answer: Answer,
-    /// The input of the last answer whose usage is in the log: as counted, and as estimated.
+    /// The number of input tokens for the last answer whose usage is in the log: the count, and the
+    /// estimate.
     counted: Option<(u64, u64)>,
     misses: Misses,
     /// The `prompt_cache_retention` of the last request.
@@ -390,13 +391,14 @@ impl Conversation {
 
     /// Returns the size of a request that is estimated at this many tokens, based on the last
     /// answer whose usage is known. If the log contains only messages, the rest of the request is
-    /// as large as it was then.
+    /// assumed to be as large as it was for that answer.
     fn sized(&self, estimated: u64) -> u64 {
         growth::sized(self.counted, self.story.has_bodies, estimated)
     }
 
-    /// Returns the corrected estimate of a part of a request. If the log contains only messages, the
-    /// counts say nothing about them.
+    /// Returns the corrected estimate of a part of a request. If the log contains only messages,
+    /// the estimate is not corrected, because the provider's counts include other parts of the
+    /// request.
     fn corrected(&self, tokens: u64) -> u64 {
         match self.story.has_bodies {
             true => self.calibration.corrected(tokens),
@@ -419,7 +421,7 @@ impl Conversation {
         is_asked || self.answer.hour_written > 0
     }
 
-    /// Returns the life of the cache entries that the last request left.
+    /// Returns the lifetime of the cache entries that the last request left.
     fn life(&self) -> Life {
         let retention = self.retention.as_deref();
         let model = self.story.has_bodies.then_some(&*self.model);
@@ -433,7 +435,7 @@ impl Conversation {
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Returns the loss caused by a change in the prefix, which is everything after the change. If
+    /// Returns the loss caused by a change in the prefix: everything after the change is lost. If
     /// nothing is lost, also returns the reason.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
@@ -816,7 +818,7 @@ struct Prediction {
     tokens: u64,
     /// The pause before the request, in seconds.
     pause: Option<u64>,
-    /// `true` if that is longer than the life of the cache.
+    /// `true` if the pause is longer than the lifetime of the cache entry.
     is_expired: bool,
     is_hour: bool,
 }

@@ -87,9 +87,10 @@ pub(super) struct Conversations {
     threads: HashMap<u64, usize>,
     /// The index kept for the first conversation of each transcript that has no request yet.
     reserved: HashMap<u64, usize>,
-    /// Requests that contain only a beginning of a conversation, by its index.
+    /// Requests that are held back because they contain only the beginning of a conversation, by
+    /// the conversation's index.
     held: Fast<usize, Vec<Held>>,
-    /// The number of pieces in these requests.
+    /// The number of pieces in the requests that are held back.
     held_pieces: usize,
     done: Vec<(usize, Story)>,
     begun: usize,
@@ -259,8 +260,8 @@ impl Conversations {
         self.open.insert(id, open);
     }
 
-    /// Holds back a request that contains only a beginning of the conversation: the next one shows
-    /// whether it is out of order, or begins a new run.
+    /// Holds back a request that contains only the beginning of the conversation, until the next
+    /// request shows whether this one is out of order or begins a new run.
     fn hold(&mut self, id: usize, mut sent: Sent, known: Known) {
         let held = self.held.get(&id).map_or(0, Vec::len);
         if held >= MOST_HELD {
@@ -300,8 +301,8 @@ impl Conversations {
         held
     }
 
-    /// Returns `true` if a request continues one that was held back, and not the conversation
-    /// itself: the two differ from the next turn on.
+    /// Returns `true` if a request continues a request that was held back, but differs from the
+    /// conversation itself from the next turn on.
     fn is_new_run(&self, id: usize, relation: Option<Relation>, sent: &Sent) -> bool {
         let Some(held) = self.held.get(&id).and_then(|held| held.last()) else {
             return false;
@@ -520,7 +521,7 @@ fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
 }
 
-/// Returns `true` if a request contains another one, and more after it.
+/// Returns `true` if a request contains another request, followed by more content.
 fn continues(earlier: &Sent, later: &Sent) -> bool {
     let shared = common(&earlier.pieces, &later.pieces);
     shared == earlier.pieces.len() && shared < later.pieces.len()

@@ -243,8 +243,8 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
         .collect()
 }
 
-/// The places of the HTTP status, in an answer or next to it: of HAR and nock, `vcrpy`, `go-vcr`,
-/// and others.
+/// The pointers to the HTTP status, in an answer or next to it, in the formats of HAR, nock,
+/// `vcrpy`, `go-vcr`, and others.
 const STATUSES: [&str; 7] = [
     "/status",
     "/status/code",
@@ -275,8 +275,8 @@ fn status(value: &Value) -> Option<u64> {
     number.filter(|status| (100..600).contains(status))
 }
 
-/// Adds what the HTTP status says of an answer: with a status below 300, the provider accepted the
-/// request; with one from 400 on, it did not.
+/// Records whether the provider accepted the request, according to the HTTP status: a status below
+/// 300 means that it did, and a status of 400 or more that it did not.
 fn with_status(answer: Answer, status: Option<u64>) -> Answer {
     match status {
         Some(200..300) => Answer {

@@ -1,5 +1,5 @@
-//! The sizes of a conversation's requests: one basis for all of them, which is the provider's counts
-//! as far as the log contains them, and the pace at which the requests grow.
+//! Puts the sizes of a conversation's requests on one basis (the provider's counts, as far as the
+//! log contains them), and computes the pace at which the requests grow.
 
 use super::story::{Growth, Point};
 
@@ -11,7 +11,7 @@ pub(super) struct Total {
 }
 
 impl Growth {
-    /// Corrects the sizes by the provider's counts, and computes the pace from the last requests.
+    /// Corrects the sizes with the provider's counts, and computes the pace from the last requests.
     pub(super) fn end(
         &mut self,
         totals: &[Total],
@@ -64,8 +64,8 @@ impl Growth {
     }
 }
 
-/// Returns `true` if the provider counted far fewer tokens than the log contains, so that not all of
-/// it was sent.
+/// Returns `true` if the provider counted far fewer tokens than the log contains, which means that
+/// some of the content was not sent.
 fn is_unsent(point: &Point) -> bool {
     let counted = point.counted;
     counted.is_some_and(|counted| counted * UNSENT.0 < point.total() * UNSENT.1)
@@ -78,8 +78,8 @@ fn counted(counted: Option<u64>, estimated: u64) -> Option<(u64, u64)> {
 }
 
 /// Returns the size of a request that is estimated at this many tokens, based on a request that was
-/// counted. If the log contains only messages, everything else in the request is as large as in
-/// that one.
+/// counted. If the log contains only messages, the rest of the request is assumed to be as large as
+/// in the counted request.
 pub(super) fn sized(basis: Option<(u64, u64)>, has_bodies: bool, estimated: u64) -> u64 {
     match basis {
         Some((counted, then)) if has_bodies && then > 0 => share_of(counted, estimated, then),
@@ -88,8 +88,9 @@ pub(super) fn sized(basis: Option<(u64, u64)>, has_bodies: bool, estimated: u64)
     }
 }
 
-/// Corrects the parts of a request whose size is known. Estimates are not believed beyond `factor`,
-/// which is limited, nor at all if the log contains only messages: what is left is in none of them.
+/// Corrects the parts of a request whose size is known, so that they add up to this size. If
+/// `factor` has reached its limit, the parts grow only by this factor; if the log contains only
+/// messages, they do not grow. The remaining tokens then belong to no part.
 fn correct(point: &mut Point, size: u64, has_bodies: bool, factor: f64) {
     let estimated: u64 = point.tokens.iter().sum();
     if estimated == 0 || size == estimated {
@@ -121,7 +122,8 @@ fn correct(point: &mut Point, size: u64, has_bodies: bool, factor: f64) {
 /// A request that is counted at less than two thirds of the estimate did not contain all messages.
 const UNSENT: (u64, u64) = (3, 2);
 
-/// The factor from which on something else than the estimates is the cause: see `Calibration`.
+/// The factor from which the cause of a deviation is something other than the estimates; see
+/// `Calibration`.
 const MOST: f64 = 3.0;
 
 /// The minimum number of steps from which a pace is computed, so that one jump does not determine
@@ -212,7 +214,7 @@ mod tests {
             (growth.points[0].total(), growth.unsent),
             (500, Some(1_000))
         );
-        // A gateway's own prompt is in no part.
+        // A gateway's own prompt does not belong to any part.
         let mut growth = Growth {
             points: vec![point([0, 10, 0, 0], Some(600))],
             ..Growth::default()

@@ -1,4 +1,5 @@
-//! Cache hits that were predicted, but that the provider did not report, and the life of caches.
+//! Cache hits that were predicted, but that the provider did not report, and the lifetimes of cache
+//! entries.
 
 use super::story::{Counted, Expired, Missed};
 use crate::provider::{Server, WireFormat};
@@ -9,16 +10,17 @@ const MOST_LISTED: usize = 200;
 /// The misses of a conversation with one model.
 #[derive(Default)]
 pub(super) struct Misses {
-    /// `true` once an answer reported cached tokens: the server caches, and reports it.
+    /// `true` if an answer has reported cached tokens, which shows that the server caches and
+    /// reports it.
     has_cached: bool,
-    /// The misses before that.
+    /// The misses before the first answer that reported cached tokens.
     missed: Option<Missed>,
     expired: Option<Expired>,
 }
 
 impl Misses {
     /// Notes that an answer reported cached tokens. Earlier misses count now, unless the server
-    /// caches only at breakpoints and the log does not contain them: then there may have been none.
+    /// caches only at breakpoints and it is unknown whether the requests had any breakpoints.
     pub(super) fn begin(&mut self, counted: &mut Counted, has_unknown_breakpoints: bool) {
         if self.has_cached {
             return;
@@ -35,7 +37,8 @@ impl Misses {
         }
     }
 
-    /// Adds a miss, after a pause in which the cache expired or not.
+    /// Adds a miss. `is_expired` is `true` if the cache entry expired in the pause before the
+    /// request.
     pub(super) fn add(&mut self, counted: &mut Counted, missed: Missed, is_expired: bool) {
         let (all_missed, all_expired) = match self.has_cached {
             true => (&mut counted.missed, &mut counted.expired),
@@ -62,7 +65,7 @@ impl Misses {
     }
 
     /// Ends the requests to a model. If no answer reported cached tokens, the server may not cache,
-    /// or not report it.
+    /// or may not report it.
     pub(super) fn end(&mut self, counted: &mut Counted) {
         let missed = self.missed.take().map_or(0, |missed| missed.loss.requests);
         let expired = self
@@ -100,13 +103,13 @@ fn list(all: &mut Vec<usize>, more: Vec<usize>) {
     all.truncate(MOST_LISTED);
 }
 
-/// The setting of OpenAI that determines the life of cache entries.
+/// The setting of OpenAI that determines the lifetime of cache entries.
 pub(super) const RETENTION: &str = "prompt_cache_retention";
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
 
-/// The life of a cache entry after its last use, in seconds. Sources: the pages listed for
+/// The lifetime of a cache entry after its last use, in seconds. Sources: the pages listed for
 /// `SHORTEST_CACHED`, and <https://platform.openai.com/docs/api-reference/responses/create> for the
 /// models with only one retention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,10 +128,11 @@ impl Life {
         }
     }
 
-    /// Returns the life of the entries of a server: a day if nothing is published. OpenAI keeps
-    /// them in memory for 5 to 10 minutes, and at most an hour, or up to a day, which the request
-    /// or the model determines, or else a setting of the organization. The model is `None` in an
-    /// agent's own file, because subscriptions keep entries in memory (openai/codex#18130).
+    /// Returns the lifetime of a server's cache entries: a day if nothing is published. OpenAI
+    /// keeps entries in memory for 5 to 10 minutes and at most an hour, or keeps them for up to a
+    /// day. The request or the model determines which, or else a setting of the organization. The
+    /// model is `None` for an agent's own file, because subscriptions keep entries in memory
+    /// (openai/codex#18130).
     pub(super) fn of(
         wire: WireFormat,
         server: Server,
@@ -150,7 +154,7 @@ impl Life {
     }
 }
 
-/// Returns `true` for GPT-5.5 and later models, whose cache has only the retention `24h`.
+/// Returns `true` for GPT-5.5 and later models, for which the only retention is `24h`.
 fn is_kept_for_a_day(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or_default();
     let Some(version) = name.strip_prefix("gpt-") else {

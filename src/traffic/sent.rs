@@ -101,7 +101,7 @@ pub(super) struct Answer {
     pub(super) hour_written: u64,
     /// `true` if the answer contains signed thinking.
     pub(super) is_signed: bool,
-    /// `true` if the log shows that the provider answered, even if not what.
+    /// `true` if the log shows that the provider answered, even if it does not contain the answer.
     pub(super) is_answered: bool,
     /// The provider's error message, if it rejected the request.
     pub(super) refusal: Option<String>,

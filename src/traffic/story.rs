@@ -340,7 +340,7 @@ pub struct Counted {
     pub input: u64,
     /// The number of answers whose usage says how many tokens were read from a cache.
     pub told: usize,
-    /// The input tokens of those answers.
+    /// The input tokens for the answers counted in `told`.
     pub told_input: u64,
     /// Input tokens read from a cache.
     pub read: u64,
@@ -353,8 +353,8 @@ pub struct Counted {
     pub missed: Option<Missed>,
     /// Requests after a pause in which the cache expired, if there are any.
     pub expired: Option<Expired>,
-    /// The number of requests that should have read tokens from the cache, to a model of which no
-    /// answer reported any.
+    /// The number of requests that should have read tokens from the cache. Counts only requests to
+    /// models whose answers never report cached tokens.
     pub uncached: usize,
 }
 
@@ -403,10 +403,10 @@ pub struct Growth {
     pub steepest: Vec<Step>,
     /// The context window of the last model, in tokens.
     pub window: Option<u64>,
-    /// The number of tokens that each of the last requests added, if they grew: the median of the
-    /// last steps, and only of those since the last summary.
+    /// The number of tokens that each request adds, if the requests grow: the median of the last
+    /// steps, not including steps before the last summary.
     pub per_request: Option<u64>,
-    /// The number of steps from which that is computed.
+    /// The number of steps from which `per_request` is computed.
     pub steps: usize,
     /// `true` if the provider counted both the first and the last request.
     pub is_counted: bool,
@@ -415,8 +415,8 @@ pub struct Growth {
     /// The estimated size of the messages in a session file, if the provider counted so much less
     /// that the agent cannot have sent all of them in its last request.
     pub unsent: Option<u64>,
-    /// The number of requests, at that pace, until the context window is full or, after a summary,
-    /// until that size is reached again.
+    /// The number of requests, growing by `per_request` each, until the context window is full or,
+    /// after a summary, until the size `summary_at` is reached again.
     pub requests_left: Option<u64>,
 }
 
@@ -429,8 +429,8 @@ pub struct Point {
     /// The number of tokens in each part, in the order of [`Share::ALL`], corrected by the
     /// provider's counts.
     pub tokens: [u64; 4],
-    /// The number of tokens that the provider counted beyond those, for example for a system prompt
-    /// that the log does not contain.
+    /// The number of tokens that the provider counted in addition to `tokens`, for example for a
+    /// system prompt that the log does not contain.
     pub other: u64,
     /// The number of input tokens that the provider reported, if it did.
     pub counted: Option<u64>,

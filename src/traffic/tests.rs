@@ -458,7 +458,7 @@ fn a_run_that_begins_like_an_earlier_one_is_a_conversation_from_its_first_reques
         requests(&[&first[..], &second[..]].concat()),
         [(3, 0), (3, 0)]
     );
-    // The same run again, and then another way.
+    // The same run again, which then continues in a different way.
     let mut third = first.to_vec();
     third.truncate(2);
     let mut other = run("a", 1);
@@ -475,7 +475,7 @@ fn a_run_that_begins_like_an_earlier_one_is_a_conversation_from_its_first_reques
         requests(&[&first[..], &third[..]].concat()),
         [(3, 0), (3, 0)]
     );
-    // A request that is only late stays where it was.
+    // A request that is only late stays in its conversation.
     let late = [
         first[0].clone(),
         first[2].clone(),

@@ -113,7 +113,7 @@ fn is_counted(usage: &Usage) -> bool {
     usage.input > 0
 }
 
-/// Returns an answer of which the log contains only the token counts, in the form of any provider.
+/// Returns an answer with only its token counts, which may be in the form of any provider.
 pub(super) fn counted(value: Option<&Value>) -> Answer {
     let usage = value.and_then(counts).filter(is_counted);
     Answer {
@@ -124,10 +124,10 @@ pub(super) fn counted(value: Option<&Value>) -> Answer {
     }
 }
 
-/// The places of cached tokens that are not part of the input.
+/// The pointers to counts of cached tokens that are not included in the input.
 const CACHE_BESIDE: [&str; 2] = ["/cache_read_input_tokens", "/cacheReadInputTokens"];
 
-/// The places of cached tokens that are part of the input.
+/// The pointers to counts of cached tokens that are included in the input.
 const CACHE_WITHIN: [&str; 7] = [
     "/prompt_tokens_details/cached_tokens",
     "/input_tokens_details/cached_tokens",
@@ -150,7 +150,7 @@ fn tells_cache(value: &Value) -> bool {
     is_of_gemini || is_told.is_some()
 }
 
-/// Reads token counts, of which an event of a stream may contain only some: the last event of a
+/// Reads token counts. An event of a stream may contain only some of them: the last event of a
 /// stream in Anthropic's format counts only the output.
 fn counts(value: &Value) -> Option<Usage> {
     let written = count(

@@ -422,8 +422,8 @@ impl Plan<'_> {
         )
     }
 
-    /// Returns `true` if a template's output can be shared: other agents use the template, and the
-    /// same system prompt if it reads one.
+    /// Returns `true` if a template's output can be shared: other agents use the template and, if
+    /// the template reads the system prompt, have the same prompt.
     pub(super) fn shares(
         &self,
         renderer: &Renderer<'_>,
@@ -488,7 +488,7 @@ fn tool_count(own: &Value) -> usize {
     match own {
         Value::Null => 0,
         Value::Array(tools) => tools.len(),
-        // The request's tools are not appended to such a value.
+        // The request's tools are not appended to a value of any other kind.
         _ => usize::MAX,
     }
 }
@@ -629,7 +629,8 @@ impl BodyBuilder<'_> {
             }
             None => {
                 let made = fragments.own(template, literal, at);
-                // A value inside a list or table counts with its member.
+                // The size of a value inside a list or a table is included in the size of its
+                // member.
                 if let (Ok(Some(output)), None) = (&made.result, at.tokens().nth(1))
                     && let Member::Shared(shared) = &output.value
                 {

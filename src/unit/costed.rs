@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-/// A result, with the units of work that each of its users is charged. Users that find the result
-/// already computed are charged as well, so that the cost does not depend on which thread came
-/// first.
+/// A result, with the units of work that are charged to each of its users. Users that find the
+/// result already computed are charged as well, so that the cost does not depend on which thread
+/// came first.
 #[derive(Debug, Clone)]
 pub(crate) struct Costed<T> {
     pub(crate) result: T,

@@ -22,8 +22,8 @@ use crate::source::{Sources, Span};
 /// The units charged for each JSON value in a template's output, because a value takes more memory
 /// than its text.
 const VALUE: u64 = 256;
-/// The cost factor for a template whose output is not JSON, because the writers of its text must be
-/// found.
+/// The cost factor for a template whose output is not JSON. Such output costs more, because the
+/// writers of its text must be found.
 const EXPLAINED: u64 = 9;
 
 /// A renderer for the templates of a body.
@@ -486,7 +486,7 @@ const WITH_QUOTES: &str =
     "write `{{ tojson(value) }}` instead of the value and its quotes: it quotes and escapes";
 
 /// Returns `true` if a mistake does not depend on the prompt: the text before it parses as JSON,
-/// and neither its ranges nor the excerpts shown with it touch a placeholder.
+/// and neither the mistake's ranges nor the excerpts shown with it touch a placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {
         Problem::DuplicateKey(_, first) => Some(first),

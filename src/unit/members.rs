@@ -392,11 +392,11 @@ impl Member {
     }
 }
 
-/// Returns a value as JSON, indented by two spaces, one level deep.
+/// Returns a value as JSON with two spaces of indentation, as it appears inside an object.
 fn indented(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => {
-            // As the only element of a list, the value is indented by one level.
+            // The value is written as the only element of a list, which indents it by one level.
             let mut text =
                 serde_json::to_string_pretty(&[value]).expect("a value serialises into memory");
             text.truncate(text.len() - "\n]".len());

@@ -523,7 +523,7 @@ impl Part {
     }
 
     /// Turns a constant into a value that all bodies share. With a cache, all agents that inherit
-    /// the value share it, too.
+    /// the value also share it.
     fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {
             let value = value.take();

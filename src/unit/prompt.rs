@@ -17,7 +17,8 @@ use crate::repo::LayerKind;
 #[derive(Debug, Clone)]
 pub struct SystemPrompt {
     known: Arc<Known>,
-    /// The agent's own part with its writers, unless the prompt has none, or was given.
+    /// The agent's own part with its writers; `None` if the prompt has no such part, or if the
+    /// caller gave the prompt.
     own: Option<Arc<Recording>>,
 }
 
@@ -138,7 +139,7 @@ pub(super) struct KnownPrompts {
 struct Constant {
     recording: Arc<Recording>,
     cost: u64,
-    /// The part of the cost that its steps account for.
+    /// The part of the cost that the prompt's steps account for.
     steps: u64,
 }
 
@@ -146,8 +147,8 @@ struct Constant {
 type OwnPart = Costed<Result<Arc<Recording>, Box<Diagnostic>>>;
 
 impl KnownPrompts {
-    /// Returns the agent's own part, rendered once if `render` reports that it is constant. `most`
-    /// limits the cost of its steps.
+    /// Returns the agent's own part, which is rendered only once if `render` reports that the part
+    /// is constant. `most` limits the cost of the steps.
     pub(super) fn own(&self, most: u64, render: impl FnOnce() -> (Rendered, bool)) -> OwnPart {
         if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
             return Costed {

@@ -56,7 +56,7 @@ impl ProviderStep {
 pub enum Author {
     /// A literal in a profile, with the literals that it overrides, the nearest first.
     Literal {
-        /// The literal that the profile writes.
+        /// The literal in the profile.
         span: Span,
         /// The literals that this literal overrides.
         overrode: Vec<Span>,
@@ -298,8 +298,8 @@ impl<'a> Record<'a> {
         found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
-    /// Returns a location like [`Record::place`], but only the literal for a template's output.
-    /// Used if there are many pointers.
+    /// Returns a location like [`Record::place`] but, for a template's output, only the template's
+    /// literal. Used if there are many pointers.
     pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => Provenance::at(splice.literal),
@@ -517,8 +517,8 @@ impl<'a> Record<'a> {
             .or_else(|| Some(place(self.whole(index))))
     }
 
-    /// Finds the location in the prompt-independent output; returns `None` if the prompt wrote it,
-    /// or would be visible in the excerpt.
+    /// Finds the location in the prompt-independent output; returns `None` if the location is in
+    /// the prompt, or if the prompt would be visible in the excerpt.
     fn hollow_place(
         &self,
         index: usize,
@@ -548,7 +548,7 @@ impl<'a> Record<'a> {
     ) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
-        // If quotes are literal text, only the text between them counts.
+        // If the template writes the quotes as literal text, only the text between them counts.
         let runs = if one(&whole) {
             whole
         } else {
@@ -671,8 +671,8 @@ impl<'a> Record<'a> {
         Some((Arc::new(path), target))
     }
 
-    /// Finds the value around a pointer that begins at a byte, if a tag took all of it from the
-    /// conversation.
+    /// Finds the value that contains a pointer's value and begins at a byte, if a tag took the
+    /// whole value from the conversation.
     fn find_taken_over(
         &self,
         (text, recording): (&Text, &Recording),

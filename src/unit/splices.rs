@@ -43,7 +43,7 @@ pub(super) struct SpliceIndex<'b> {
     splices: &'b [Splice],
     by_pointer: HashMap<&'b str, usize>,
     literals: HashSet<Span>,
-    /// The indices of the elements that are in the body, by the list in the profile.
+    /// For each list in the profile, the indices of the elements that are in the body.
     elements: RefCell<HashMap<Span, Vec<usize>>>,
 }
 

@@ -1,5 +1,5 @@
-//! Checks whether a request's breakpoints find the cache entry of the previous request: Anthropic's
-//! cache looks back only a few blocks.
+//! Checks whether a request's breakpoints find the cache entry of the previous request, because
+//! Anthropic's cache looks back only a few blocks.
 
 use serde_json::Value;
 

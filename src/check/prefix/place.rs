@@ -26,7 +26,7 @@ pub(crate) struct Difference<'v> {
     is_instruction: bool,
 }
 
-/// A step into a value.
+/// A step from a value to one of its members or elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step<'v> {
     Member(&'v str),
@@ -92,8 +92,8 @@ impl<'v> Difference<'v> {
         )
     }
 
-    /// Returns the difference between parts of two different members, which means that one request
-    /// has an additional member earlier in the order.
+    /// Returns the difference between parts of two different members. Such a difference means that
+    /// one request has an additional member earlier in the order.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
         if older.member == newer.member {
             let part = Part {

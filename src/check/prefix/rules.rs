@@ -8,11 +8,12 @@ use crate::secret::masked;
 use crate::text::cut;
 
 rules! {
-    THINKING_PREFIX = Error[lowerable] "protocol/thinking-prefix", "a later request of a conversation changes what its thinking is bound to",
-        "Anthropic's newer models bind each thinking block to everything before it at the time it was made: `tools`, `system` and all \
-         earlier messages, in that order. If a later request of the conversation sends the block after anything else, the API either \
-         rejects the request (*The block is bound to a different conversation*), or drops the block and all later ones. Accounts created \
-         since 2026-08-31 are checked by default, others if `thinking.block_binding` enables it. `cache_control` does not count.\n\n\
+    THINKING_PREFIX = Error[lowerable] "protocol/thinking-prefix", "a later request in a conversation changes content that earlier thinking is bound to",
+        "Anthropic's newer models bind each thinking block to everything that precedes the block when the model writes it: `tools`, \
+         `system` and all earlier messages, in that order. If a later request sends the block after different content, the API either \
+         rejects the request (*The block is bound to a different conversation*), or drops the block and all later thinking blocks. By \
+         default, the API checks only accounts created since 2026-08-31; for other accounts, `thinking.block_binding` enables the check. \
+         Changes to `cache_control` do not count.\n\n\
          `reqc` compiles the preceding requests: for each chat context, those of its earlier turns, as defined by `turns`, and those after \
          each user message and each tool result. The finding shows the first place that differs and where it was written.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
@@ -32,8 +33,8 @@ rules! {
         "A breakpoint asks the server to cache everything before it; this costs more than an uncached read. If something before it differs \
          in the next turn, the cached prefix is never found: each turn pays for caching, and none benefits. This happens if the prefix \
          depends on the language of the open file, on the project or on the length of the conversation.\n\n\
-         It is detected like `cache/unstable-prefix`, by compiling the preceding requests, and reported instead of that rule if a \
-         breakpoint comes after the change. The messages are also cached separately for each value of `thinking`, `tool_choice`, \
+         reqc detects this like `cache/unstable-prefix`, by compiling the preceding requests. It reports this rule instead of that one if \
+         a breakpoint comes after the change. The messages are also cached separately for each value of `thinking`, `tool_choice`, \
          `output_config` and `speed`: if such a value depends on the length of the conversation, the cache of the messages is lost.\n\n\
          * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed",
@@ -42,12 +43,12 @@ rules! {
                 "Claude caches the prefix before each breakpoint; changing it invalidates the cache",
         };
     LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
-        "Anthropic caches the prefix before a breakpoint; the next request finds it at one of its own breakpoints, or within the 20 blocks \
-         before one. If a turn adds more blocks, for example a dozen calls at once with their results, a single breakpoint near the end \
-         finds nothing, although the request begins with the same bytes: the whole conversation is read again, and cached again at the \
-         higher price. A request has four breakpoints.\n\n\
-         It is detected by compiling the preceding requests: for each chat context, the last one before its own, and those of its earlier \
-         turns. `cache_prompt` sets a second breakpoint where it is needed, if the body uses fewer than four.\n\n\
+        "Anthropic caches the prefix before a breakpoint; the next request finds this prefix at one of its own breakpoints, or within the \
+         20 blocks before one of them. If a turn adds more blocks, for example a dozen calls at once with their results, a single \
+         breakpoint near the end finds nothing, although the request begins with the same bytes: the whole conversation is read again, and \
+         cached again at the higher price. A request can have four breakpoints.\n\n\
+         reqc detects this by compiling the preceding requests: for each chat context, the last one before its own, and those of its \
+         earlier turns. `cache_prompt` sets a second breakpoint where it is needed, if the body uses fewer than four.\n\n\
          * wrong: `cache_control` only at the last block of the last message\n\
          * right: the same, and at the last block of the user message before it; or `cache_prompt = true`",
         seen "2026-11" {
@@ -58,7 +59,7 @@ rules! {
             "https://dev.to/ji_ai/claude-prompt-caching-why-agent-loops-miss-the-20-block-lookback-d36":
                 "agent loops miss the cache",
         };
-    UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the prefix of earlier ones",
+    UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request in a conversation changes the prefix of earlier requests",
         "Servers cache a request's prefix (first the tools, then the instructions, then the messages), and reuse it if the next request \
          begins with the same content. Everything after the first difference is processed again: in a long conversation with tools, this \
          is most of the cost of a turn, and most of the time until the answer begins. `cache_control` does not count.\n\n\
@@ -85,7 +86,7 @@ rules! {
 /// The maximum length of a value in a message, in characters.
 const SHOWN: usize = 60;
 
-/// The number of characters that are shown before the first one that differs.
+/// The number of characters that are shown before the first differing character.
 const BEFORE: usize = 20;
 
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
@@ -122,7 +123,7 @@ pub(super) const LOOKBACK_HELP: &str = "add a breakpoint where the previous requ
 
 pub(super) fn lookback_message(distance: usize) -> String {
     format!(
-        "nothing of the previous request is found in the cache: its last breakpoint is {distance} blocks before this one"
+        "the cache lookup misses the previous request: the last breakpoint of that request is {distance} blocks before this one"
     )
 }
 

@@ -1,5 +1,5 @@
-//! Settings outside the conversation on which a server's cache depends. If one of them changes, the
-//! cache is not used.
+//! Settings outside the conversation that affect a server's cache: if one of them changes, the
+//! server does not use the cache.
 
 use super::place::{Difference, difference, has_mark};
 use super::{Broken, Checks, Part, problem, rules};
@@ -7,22 +7,22 @@ use crate::diag::Rule;
 use crate::provider::{Server, WireFormat};
 use crate::unit::Body;
 
-/// The members whose values Anthropic's cache of messages depends on.
+/// The members whose values affect Anthropic's cache of messages.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// The members whose values OpenAI's cache depends on. OpenAI puts the answer's schema before the
-/// first message, and has a separate cache for each key.
+/// The members whose values affect OpenAI's cache. OpenAI puts the answer's schema before the first
+/// message, and has a separate cache for each key.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Returns `true` if a member is a setting on which a server's cache depends, in any wire format.
+/// Returns `true` if a member is a setting that affects a server's cache, in any wire format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES]
         .iter()
         .any(|settings| settings.contains(&name))
 }
 
-/// Returns the settings on which a server's cache depends.
+/// Returns the settings that affect a server's cache.
 pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'static str] {
     match (wire, server) {
         (WireFormat::AnthropicMessages, server) if server.is_claude() => ANTHROPIC,
@@ -84,7 +84,7 @@ fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
     }
 }
 
-/// Returns a setting as a part; an empty list if the body does not have it.
+/// Returns a setting as a part; an empty list if the body does not have the setting.
 fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
     let value = body
         .members()

@@ -10,7 +10,7 @@ body_rule! {
      value(s) … for the `anthropic-beta` header*. Anthropic recognises the names of all features, and those of features that have left \
      beta. Which names Vertex AI recognises depends on the endpoint, the model and the date:\n\n\
      * the token-counting endpoint rejects the web search and tool search features, which other endpoints accept\n\
-     * according to reports, Vertex AI rejects some features that Claude Code requests. If there is only one report, it is a warning\n\n\
+     * according to reports, Vertex AI rejects some features that Claude Code requests (a warning if there is only one report)\n\n\
      * wrong: `anthropic-beta: web-search-2025-03-05` in a request to `count-tokens:rawPredict`\n\
      * right: no such header",
     of AnthropicMessages;

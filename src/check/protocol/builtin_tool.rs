@@ -15,16 +15,17 @@ body_rule! {
      * web search and web fetch accept `allowed_domains` or `blocked_domains`, not both\n\
      * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\
      * tools with a fixed name must use the name of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
-     * each entry in `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of them\n\
-     * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred, and it cannot have \
+     * each entry in `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of these \
+     entries\n\
+     * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred; a deferred tool cannot have \
      `cache_control`; a `tool_reference` names a tool that the request declares\n\n\
      OpenAI, Responses:\n\n\
      * `mcp` needs `server_url`, `connector_id` or `tunnel_id` (a warning for unknown servers)\n\
-     * `file_search` needs at least one of `vector_store_ids`\n\
+     * `file_search` needs at least one entry in `vector_store_ids`\n\
      * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\
      * a tool with `defer_loading` needs a `tool_search`\n\n\
      Gemini:\n\n\
-     * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists only on Vertex\n\
+     * in `googleSearch`, `timeRangeFilter` needs both ends, and `excludeDomains` exists only on Vertex AI\n\
      * `fileSearch` needs `fileSearchStoreNames`\n\
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
@@ -304,7 +305,8 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
     }
 }
 
-/// The labels of the tools that gpt-oss was trained with, which servers provide without an address.
+/// The labels of the tools that gpt-oss was trained with. Servers provide these tools without an
+/// address.
 const GPT_OSS_LABELS: [&str; 3] = ["code_interpreter", "container", "web_search_preview"];
 
 /// Reports an MCP server that is not identified; a warning unless the API is known to reject it.
@@ -312,7 +314,7 @@ fn without_server<'b>(tool: &DeclaredTool<'b>, is_sure: bool, found: &mut Found<
     let has_server = ["server_url", "connector_id", "tunnel_id"]
         .iter()
         .any(|name| tool.object.get(*name).is_some_and(|value| !value.is_null()));
-    // vLLM runs the built-in tools of gpt-oss by these labels.
+    // vLLM recognises the built-in tools of gpt-oss by these labels.
     let label = text(tool.object, "server_label").unwrap_or_default();
     let is_builtin = !is_sure && GPT_OSS_LABELS.contains(&label);
     if tool.kind == "mcp" && !has_server && !is_builtin {
@@ -381,7 +383,7 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The kinds of tools used by `OpenAI` clients that vLLM was observed to reject.
+/// The kinds of tools that `OpenAI` clients send and that vLLM was observed to reject.
 const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
 
 fn vllm<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {

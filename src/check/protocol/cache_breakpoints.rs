@@ -13,7 +13,7 @@ body_rule! {
      \"5m\", which is also the default. Servers of other models do not count them. Thinking blocks and empty text blocks cannot have a \
      breakpoint; blocks within a tool result should have none (reported as a warning).\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
-     * right: `ttl = \"1h\"` at the tool too",
+     * right: `ttl = \"1h\"` on the tool as well",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
             "Claude accepts at most four breakpoints, longer TTLs first",

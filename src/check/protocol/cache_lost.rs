@@ -10,10 +10,10 @@ body_rule! {
     "Anthropic's models do not cache a prefix below a minimum number of tokens, which depends on the model: 512 for Claude Opus 5, 1,024 \
      for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. There is no error: the request is answered at full price, and \
      `cache_creation_input_tokens` is 0.\n\n\
-     Only certain cases are reported: all text up to the last breakpoint, including tools, has fewer *bytes* than the model's minimum of \
-     tokens, with 64 bytes added for each block, and 1,024 for what the API adds to tools. A breakpoint in messages is not reported, \
-     because its prefix grows with the conversation. Models whose minimum is missing in `model-families.toml` (`cache_minimum`) are not \
-     checked.\n\n\
+     Only certain cases are reported: all text up to the last breakpoint, including tools, has fewer *bytes* than the model's minimum \
+     number of tokens. The bytes include 64 for each block, and 1,024 for the text that the API adds to tools. A breakpoint in messages is \
+     not reported, because its prefix grows with the conversation. Models whose minimum is missing in `model-families.toml` \
+     (`cache_minimum`) are not checked.\n\n\
      * wrong: `cache_prompt = true` with `cache_breakpoints = [\"system\"]`, and a system prompt of two lines\n\
      * right: `\"history\"` among the breakpoints, or no `cache_prompt`",
     seen "2026-11" {
@@ -24,7 +24,8 @@ body_rule! {
     }
 }
 
-/// The maximum number of tokens that the API adds to each block, and once to all tools.
+/// The maximum number of tokens that the API adds to each block. [`TOOLS`] is the number that it
+/// adds once for all tools.
 const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
@@ -52,7 +53,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the last breakpoint in tools and system, and an upper bound on the number of tokens
+/// Returns the last breakpoint in `tools` and `system`, and an upper bound on the number of tokens
 /// before it.
 fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
     let (mut last, mut tokens) = (None, 0);

@@ -17,9 +17,11 @@ body_rule! {
      letters or digits; anything else is rejected |\n\
      | Mistral, other models | mistral-common accepts any id for tokenizer 13 and later, but the API rejected some up to September 2026 (a \
      warning) |\n\
-     | unknown servers, with Mistral's models of that time | the chat template requires exactly nine letters or digits (reported as a warning) |\n\
-     | unknown gateways, with Claude | the letters, digits, `_` and `-` of Anthropic (reported as a warning) |\n\
-     | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026 (lengths in between are a warning) |\n\n\
+     | unknown servers, with Mistral's models from before June 2025 | the chat template requires exactly nine letters or digits (reported \
+     as a warning) |\n\
+     | unknown gateways, with Claude | letters, digits, `_` and `-`, as for Anthropic (reported as a warning) |\n\
+     | OpenAI, Chat Completions | at most 40 characters according to reports from 2025, at most 64 according to reports from 2026 (lengths \
+     in between are a warning) |\n\n\
      If you generate an id, use the same one for the call and its result, and in every later request: the template function `tool_id` \
      generates such ids.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\

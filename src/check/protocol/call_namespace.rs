@@ -11,11 +11,11 @@ use crate::check::history::text_of;
 
 body_rule! {
     Error "protocol/call-namespace", "a call lacks the namespace of its tool",
-    "In OpenAI's Responses API, a `namespace` groups tools, whose names are separate from those of other tools. The API writes the name of \
-     the namespace into each call, as `namespace`, and the call must be sent back with it. Without it, the API searches only the tools \
-     outside namespaces, and rejects a call to a tool that is not among them. This rule considers the tools in `tools`, and those that \
-     `tool_search_output` and `additional_tools` load.\n\n\
-     A tool search also sets `namespace` in a call to a deferred function that is in no namespace; a call without it is a \
+    "In OpenAI's Responses API, a `namespace` groups tools. The names of these tools are separate from the names of other tools. The API \
+     writes the namespace's name into each call, as `namespace`, and the call must be sent back with this field. Without the field, the \
+     API searches only the tools outside namespaces, and rejects a call to a tool that is not among them. This rule considers the tools in \
+     `tools`, and those that `tool_search_output` and `additional_tools` load.\n\n\
+     A tool search also sets `namespace` in a call to a deferred function that is in no namespace; a call without this field is a \
      warning.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"name\": \"open\", … }` for a tool in the namespace `pages`\n\
      * right: the same with `\"namespace\": \"pages\"`",

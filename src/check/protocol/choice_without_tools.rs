@@ -20,10 +20,10 @@ body_rule! {
      2.5 (`builtin_choice` in `model-families.toml`); for others, this is a warning, unless `includeServerSideToolInvocations` is set. \
      Vertex AI was observed to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that requires a call is reported as a warning, since the model has no tool to call. For unknown servers, \
-     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
-     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones; vLLM does the same for OpenAI's in the Responses \
-     API (both reported as warnings). An empty list of \
-     `allowed_tools` is a warning too: mistral.rs rejects it.\n\n\
+     such a choice is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In \
+     Anthropic's format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones; vLLM does the same for OpenAI's \
+     built-in tools in the Responses API (both reported as warnings). An empty list of `allowed_tools` is also a warning: mistral.rs \
+     rejects it.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
@@ -83,7 +83,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             is_told && subject.server != Server::Vertex
         }
         WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
-        // vLLM and xAI reject `auto`, too.
+        // vLLM and xAI also reject `auto`.
         WireFormat::OpenAiChat
             if matches!(subject.server, Server::Unknown | Server::XAi)
                 && !is_none
@@ -187,7 +187,7 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     }
 }
 
-/// Returns `true` if a body goes to an unknown server and a model other than Claude. Such a server
+/// Returns `true` if a body is for a model other than Claude at an unknown server. Such a server
 /// does not have the built-in tools of Anthropic and OpenAI.
 fn is_elsewhere(subject: &Subject<'_>) -> bool {
     subject.server == Server::Unknown && subject.model.is_some_and(|model| !is_claude_model(model))

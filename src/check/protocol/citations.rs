@@ -13,11 +13,11 @@ body_rule! {
     "Anthropic cites either all documents of a request or none: it rejects a request in which `citations.enabled` is true on one document \
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
-     * right: both with it, or none\n\n\
+     * right: `citations` on both documents, or on neither\n\n\
      Citations are placed between text blocks, so they do not fit an answer with a schema (`output_config.format`): the API rejects the \
      combination.\n\n\
-     From `anthropic-version` 2026-10-21 on, user text cannot have citations, including search results; citations that the assistant gave \
-     are sent back unchanged.",
+     From `anthropic-version` 2026-10-21 on, user text, including the text in search results, cannot have citations; citations in the \
+     assistant's text are sent back unchanged.",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/citations":

@@ -14,7 +14,7 @@ pub(super) struct Combination {
     pub(super) wires: &'static [WireFormat],
     /// The servers that the combination applies to; empty for all.
     pub(super) servers: &'static [Server],
-    /// The software among unknown servers that the combination applies to; empty for all.
+    /// For unknown servers, the software that the combination applies to; empty for all software.
     pub(super) software: &'static [Software],
     /// The member that is wrong.
     pub(super) at: Condition,

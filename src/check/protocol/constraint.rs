@@ -16,10 +16,10 @@ use grammar::{MOST_REPETITIONS, Mistake};
 body_rule! {
     Error "protocol/constraint", "the server cannot parse the grammar or the pattern for the answer",
     "llama.cpp parses `grammar` as GBNF: rules `name ::= …` with strings, character classes, groups and repetitions. One rule must be \
-     `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
-     limits in tool and response schemas (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
-     vLLM compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
-     backreferences; a quantifier must repeat something, and U+0000 is rejected.\n\n\
+     `root`, and every name that is used must be defined. llama.cpp rejects more than 2,000 repetitions, including those that result from \
+     limits in tool and response schemas (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). vLLM \
+     compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor backreferences; a \
+     quantifier must repeat something, and U+0000 is rejected.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
      * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\

@@ -21,13 +21,13 @@ body_rule! {
      * right: a summary of the conversation, or a model with a longer window\n\
      * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\
      * right: `\"max_tokens\": 4096`\n\n\
-     It is an error if 70 % of the estimated tokens of all text exceed the window, which leaves a margin of twice the measured error of \
-     the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
-     it is a warning. If `max_tokens` alone exceeds the window, it is a warning too, except for llama.cpp and the servers that use it. \
+     This is an error if 70 % of the estimated tokens in all text exceed the window. The margin is twice the measured error of the \
+     estimate. Images, documents and text that the server adds are not counted. If only the whole estimate exceeds the window, this is a \
+     warning. If `max_tokens` alone exceeds the window, this is also a warning, except for llama.cpp and the servers that use it. \
      OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself \
      (`context_management`, `\"truncation\": \"auto\"`; at OpenRouter, `transforms` and the compression plugin). vLLM's \
-     `truncate_prompt_tokens` must not exceed the window either (reported as a warning). Reasoning from earlier turns \
-     and tools that are loaded later are not counted.",
+     `truncate_prompt_tokens` must not exceed the window either (reported as a warning). Reasoning from earlier turns and tools that are \
+     loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
             "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",
@@ -121,8 +121,8 @@ fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> b
 
 const SHORTER_ANSWER: &str = "ask for a shorter answer, or remove the field";
 
-/// Reports a limit on the answer that exceeds the context window by itself. llama.cpp and the
-/// servers that use it stop at the end of the window instead.
+/// Reports an answer limit that exceeds the context window even without the input. llama.cpp and
+/// the servers that use it stop at the end of the window instead.
 fn answer_alone<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
     let is_of_llamacpp = matches!(
         subject.server,
@@ -144,7 +144,8 @@ fn answer_alone<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a prompt that is cut to a length (vLLM) that exceeds the context window.
+/// Reports `truncate_prompt_tokens`, the length to which vLLM cuts a prompt, if it exceeds the
+/// context window.
 fn prompt_cut<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
     let kept = subject
         .member("truncate_prompt_tokens")
@@ -206,7 +207,7 @@ fn limit(subject: &Subject<'_>) -> Option<Limit> {
     })
 }
 
-/// Returns a number of tokens in a family; a negative one sets no limit.
+/// Returns a family's number of tokens; a negative number means that there is no limit.
 fn tokens_of(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
@@ -240,7 +241,7 @@ fn is_compressed(subject: &Subject<'_>) -> bool {
         })
 }
 
-/// Returns the largest of the members that fill the context window.
+/// Returns the largest of the members that count towards the context window.
 fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     tokens::members(subject.wire)
         .filter_map(|name| subject.member(name))

@@ -55,7 +55,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports MCP servers with the same label, which a call uses to identify its server.
+/// Reports MCP servers with the same label, because a call identifies its server by the label.
 fn duplicate_servers<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut seen = HashSet::new();
     for tool in tools(subject).iter().filter(|tool| tool.kind == "mcp") {

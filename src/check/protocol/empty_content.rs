@@ -12,8 +12,8 @@ body_rule! {
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
      assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
      covers the cases that schemas allow:\n\n\
-     * Vertex AI: a part with an empty text in `contents` is rejected (an error); Gemini's own API accepted it in \
-     recordings. With a `thoughtSignature`, it is the normal end of an answer, and accepted\n\
+     * Vertex AI: a part with an empty text in `contents` is rejected (an error); Gemini's own API accepted it in recordings. A part with \
+     empty text and a `thoughtSignature` is accepted, because it is the normal end of an answer\n\
      * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
@@ -24,10 +24,10 @@ body_rule! {
      * Z.ai and Moonshot: an empty text next to other parts or calls is rejected (an error)\n\
      * Claude on GitHub Copilot: blank text is rejected (reported as an error, unless the message also contains tool calls)\n\
      * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
-     * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
-     case\n\
+     * Moonshot's, Z.ai's, MiniMax's and xAI's models through OpenRouter or an unknown server: each of these cases is a warning, because \
+     the server may pass the request on\n\
      * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a \
-     warning). With tool calls, reports also name: no content at all (SiliconFlow), an empty string (Moonshot), and an empty string or \
+     warning). In such messages, reports also name missing content (SiliconFlow), an empty string (Moonshot), and an empty string or \
      `null` (Volcengine)\n\
      * unknown servers: a warning if no message has any content, which mlx-vlm rejects\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
@@ -316,7 +316,7 @@ fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &
 /// Members other than `content` in which a message can have text.
 const ELSEWHERE: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
 
-/// Reports a conversation in which every message is empty, for an unknown server.
+/// Reports a conversation in which every message is empty, if the server is unknown.
 fn nothing_said<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     let is_said = entries
@@ -462,7 +462,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Reports a system message without text, for Mistral.
+/// Reports a system message without text, which Mistral rejects.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()

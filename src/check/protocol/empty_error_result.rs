@@ -4,8 +4,8 @@ use super::{Found, Subject, body_rule};
 
 body_rule! {
     Error "protocol/empty-error-result", "an error result has no content",
-    "A failed tool call needs an error message: Anthropic rejects a `tool_result` with `is_error` and without content (*content \
-     cannot be empty if `is_error` is true*). Without `is_error`, an empty result is fine. For other servers of the format, this is a \
+    "A failed tool call needs an error message: Anthropic rejects a `tool_result` with `is_error` and without content (*content cannot be \
+     empty if `is_error` is true*). Without `is_error`, an empty result is fine. For other servers that use Anthropic's format, this is a \
      warning.\n\n\
      * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\
      * right: the same with `\"content\": \"the tool failed\"`",

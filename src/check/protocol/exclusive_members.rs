@@ -6,8 +6,8 @@ use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/exclusive-members", "fields cannot be combined",
-    "Each of the fields is valid, but the API rejects the combination; if it ignores one of them instead, this is a warning. \
-     Usually one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited one.\n\n\
+    "Each of the fields is valid, but the API rejects the combination; if it ignores one of them instead, this is a warning. Usually one \
+     field comes from a base profile and the other from an agent: `unset` in the agent removes the inherited field.\n\n\
      * wrong: `max_tokens` and `max_completion_tokens` in one body\n\
      * right: the one that the model reads",
     seen "2026-11" {

@@ -12,9 +12,9 @@ body_rule! {
     Error "protocol/forced-choice", "a tool call is forced while thinking is on",
     "A thinking model decides for itself whether to call a tool. Anthropic rejects a `tool_choice` that asks for a call together with a \
      thinking budget (`thinking.type` \"enabled\"), but accepts it with \"adaptive\" thinking. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
-     Mythos 5.1, however, always think and never accept it. DeepSeek, Qwen and Kimi reject it together with thinking. `model-families.toml` \
-     lists what is known about models (`thinks_by_default`, `forced_calls`). OpenRouter silently drops the reasoning of Anthropic's models \
-     (reported as a warning).\n\n\
+     Mythos 5.1, however, always think and never accept it. DeepSeek, Qwen and Kimi reject a forced call together with thinking. \
+     `model-families.toml` lists the facts about models (`thinks_by_default`, `forced_calls`). OpenRouter silently drops the reasoning of \
+     Anthropic's models (reported as a warning).\n\n\
      * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and an instruction in the prompt",
     of AnthropicMessages, OpenAiChat, OpenAiResponses;

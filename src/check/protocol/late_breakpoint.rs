@@ -12,8 +12,8 @@ body_rule! {
     "Anthropic caches a prefix only at breakpoints, and looks for a cached prefix only at breakpoints and at most 20 blocks before one. If \
      the first breakpoint is in the messages, the next request of the same conversation finds it. Another conversation with the same tools \
      and system prompt finds nothing, because no breakpoint marks their end.\n\n\
-     This is reported if tools and system prompt have at least four bytes for each token of the model's caching minimum, or 16 KiB if the \
-     minimum is unknown.\n\n\
+     This is reported if the tools and the system prompt together have at least four bytes for each token of the model's caching minimum, \
+     or 16 KiB if the minimum is unknown.\n\n\
      * wrong: `cache_breakpoints = [\"history\"]` with a long system prompt\n\
      * right: `cache_breakpoints = [\"system\", \"history\"]`",
     seen "2026-11" {

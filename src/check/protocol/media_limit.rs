@@ -18,8 +18,9 @@ body_rule! {
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
      Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a single pixel \
-     is not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. These are warnings: 10,485,760 bytes per image at \
-     MiniMax and Volcengine, and for GPT-5.6, 30,000 patches of 32 × 32 pixels per image, unless `detail` reduces it.\n\n\
+     is not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. An image that exceeds these limits is a warning: \
+     10,485,760 bytes at MiniMax and Volcengine, and for GPT-5.6, 30,000 patches of 32 × 32 pixels, unless `detail` reduces the \
+     image.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages, OpenAiChat, OpenAiResponses, GoogleGenerateContent;
@@ -81,8 +82,8 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     too_many("images", "Groq", GROQ_IMAGES, &pictures(subject), found);
 }
 
-/// Reports the first of several media beyond a maximum number. `what` names the media, and `who`
-/// sets the maximum.
+/// Reports the first image or other medium beyond a maximum number. `what` is the kind of media,
+/// and `who` is the server that sets the maximum.
 fn too_many<'b>(what: &str, who: &str, most: usize, media: &[&'b Value], found: &mut Found<'b>) {
     if let Some(further) = media.get(most) {
         let message = format!(

@@ -20,10 +20,11 @@ body_rule! {
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
-     Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a \
-     file. These URLs are warnings: a `data:` URL that is not in Base64, or whose media type differs from its data (for Claude in \
-     OpenAI's format), and audio or video that is not a URL at all. According to user reports, DeepSeek requires tool results to be a \
-     string (a warning). No provider can fetch from an address in a private network, such as `http://localhost:3000/a.png`.\n\n\
+     Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires each file to have a \
+     name. Also reported as warnings: a `data:` URL that is not in Base64, a `data:` URL whose media type differs from its data (for \
+     Claude in OpenAI's format), and a value for audio or video that is not a URL at all. According to user reports, DeepSeek requires tool \
+     results to be a string (a warning). No provider can fetch from an address in a private network, such as \
+     `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -218,10 +219,10 @@ fn other_video<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
     }
 }
 
-/// Software that rejects media at private addresses, even if it runs in the same network.
+/// Software that rejects media at private addresses, even if the software runs in the same network.
 const FETCHES_ONLY_PUBLIC_URLS: [Software; 3] = [LMDEPLOY, MISTRAL_RS, VLLM_MLX];
 
-/// Returns `true` if the server may run in the client's local network, and fetch media from it.
+/// Returns `true` if the server may run in the client's local network and fetch media from there.
 fn fetches_private_urls(subject: &Subject<'_>) -> bool {
     let is_local = matches!(
         subject.server,
@@ -249,8 +250,9 @@ fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
         .map(|holder| holder.get("url").unwrap_or(holder))
 }
 
-/// Returns `true` if a `data:` URL contains its data as text. The servers read only Base64.
-/// Source: <https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/multimodal/media/connector.py>.
+/// Returns `true` if a `data:` URL contains plain text instead of Base64. The servers read only
+/// Base64. Source:
+/// <https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/multimodal/media/connector.py>.
 fn is_plain_data(url: &str) -> bool {
     url.strip_prefix("data:")
         .and_then(|rest| rest.split_once(','))
@@ -587,8 +589,8 @@ fn input_audio<'b>(
     }
 }
 
-/// Returns `true` if audio data of a media type does not have the declared format, which is `wav`
-/// or `mp3`. Other formats are not compared.
+/// Returns `true` if the declared format is `wav` or `mp3`, and the data has a different media
+/// type. Other declared formats are not compared.
 fn is_other_sound(declared: &str, real: &str) -> bool {
     match declared {
         "wav" => real != "audio/wav",

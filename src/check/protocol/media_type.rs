@@ -46,8 +46,9 @@ const SIGNATURES: [(usize, &[u8], &str); 24] = [
 
 const ICON: &str = "image/x-icon";
 
-/// Returns `true` if bytes after the signature of an icon are its directory: up to 32 pictures, and
-/// a reserved zero byte in the first. Raw audio can have the same signature.
+/// Returns `true` if the bytes after an icon's signature are the icon's directory: the number of
+/// pictures is 1 to 32, and the reserved byte of the first picture is zero. Raw audio can have the
+/// same signature.
 fn is_icon(bytes: &[u8]) -> bool {
     matches!(bytes, [_, _, _, _, 1..=32, 0, _, _, _, 0, ..])
 }

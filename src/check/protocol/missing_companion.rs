@@ -146,7 +146,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// The servers for which this rule, instead of the schema, reports a missing model. The schema does
-/// not require a model, because it also applies to unknown servers, some of which need none.
+/// not require a model, because the schema also applies to unknown servers, some of which need no
+/// model.
 const NEED_MODELS: [Server; 5] = [
     Server::Unknown,
     Server::MiniMax,

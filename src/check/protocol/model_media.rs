@@ -20,8 +20,8 @@ body_rule! {
      * right: a description of the image in words, or a model that accepts images\n\
      * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
      * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
-     `model-families.toml` lists these models (`images`, `audio`, `result_images`, `media_urls`), each with its source. The requirements of \
-     servers and formats are reported by `protocol/media-source`.",
+     `model-families.toml` lists these models (`images`, `audio`, `result_images`, `media_urls`), each with its source. \
+     `protocol/media-source` covers the requirements of servers and formats.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral accepts no images in tool messages before tokenizer 15",

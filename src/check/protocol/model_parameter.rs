@@ -23,9 +23,9 @@ body_rule! {
      * right: no `temperature`\n\
      * wrong: `reasoning_effort = \"minimal\"` with `gpt-5.1`\n\
      * right: `reasoning_effort = \"low\"`\n\n\
-     `model-families.toml` lists what is known about models, with the source of each fact and the date on which it was seen; \
-     `reqc models NAME` prints what applies to a model. A repository can have a file of that name to add models or to correct \
-     an entry: see docs/models.md.",
+     `model-families.toml` lists what is known about models, with the source of each fact and the date on which it was seen; `reqc models \
+     NAME` prints what applies to a model. A repository can contain a file with that name to add models or to correct an entry: see \
+     docs/models.md.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_anthropic/test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml":
             "Claude Opus 4.6 rejects the effort `xhigh`",
@@ -84,8 +84,8 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, subject: &Subject<'_>) -> Str
     }
 }
 
-/// Returns the name of the server that has a family's facts: the body's server, if the family lists
-/// it.
+/// Returns the name of a server that a family lists: the body's server if it is listed, or else the
+/// first one.
 fn server_of<'f>(family: &'f Family, subject: &Subject<'_>) -> &'f str {
     let own = family
         .servers

@@ -22,7 +22,7 @@ pub(super) fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut 
     }
 }
 
-/// The sources of the rule about `type` next to `anyOf`, which disagree.
+/// The sources of the rule about `type` next to `anyOf`. These sources disagree.
 const ALTERNATIVES: [&str; 8] = [
     "pkg:github/MoonshotAI/walle#validator.go",
     "MoonshotAI/kimi-code#2661",
@@ -154,7 +154,7 @@ fn types_of(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// Returns `true` if a value has one of these types. The schema of an unknown type fits any value.
+/// Returns `true` if a value has one of these types. An unknown type fits any value.
 fn is_of_any_type(value: &Value, types: &[&str]) -> bool {
     types.iter().any(|kind| match *kind {
         "string" => value.is_string(),
@@ -168,7 +168,7 @@ fn is_of_any_type(value: &Value, types: &[&str]) -> bool {
     })
 }
 
-/// Reports an empty `enum`, and a value in it that does not have the declared type.
+/// Reports an empty `enum`, and values in an `enum` that do not have the declared type.
 fn moonshot_enum<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(list) = inner.get("enum") else {
         return;
@@ -274,7 +274,7 @@ pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
 /// A traversal of references that determines whether every value of a schema would be infinite.
 struct Recursion<'b> {
     root: &'b Value,
-    /// The references that were followed to the schema.
+    /// The references that were followed to reach the schema.
     within: Vec<&'b str>,
     followed: usize,
 }

@@ -253,7 +253,7 @@ impl<'b> Index<'b> {
         if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
             return newest(self.by_id.get(id));
         }
-        // If a call and a result both have an ID, only the ID matches them.
+        // If a call and a result both have an ID, they are matched only by this ID.
         let mut found = match result.name {
             Some(name) => newest(self.by_name.get(name)),
             None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),

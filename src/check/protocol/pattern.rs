@@ -1,15 +1,15 @@
-//! Regular expressions that an engine cannot compile.
+//! Finds the part of a regular expression that a server's engine cannot compile.
 //!
-//! Schemas are written with the regular expressions of JavaScript, but servers compile them with
-//! the engine of their own language. Input: a pattern, and the engine. Output: the part of the
-//! pattern that the engine rejects, as a phrase. The reader accepts what it does not know.
+//! Schemas contain JavaScript's regular expressions, but each server compiles them with the engine
+//! of its own language. Input: a pattern, and the engine. Output: the part of the pattern that the
+//! engine rejects, as a phrase. The reader accepts everything that it does not recognise.
 
 /// An engine that compiles the patterns of schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// The module `re` of Python's standard library.
+    /// The `re` module in Python's standard library.
     Python,
-    /// The package `regexp` of Go's standard library, which reads the syntax of RE2.
+    /// The `regexp` package in Go's standard library, which uses RE2's syntax.
     Go,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn unread(pattern: &str, engine: Engine) -> Option<String> {
 enum Last {
     /// Nothing, at the beginning of a pattern, a group or an alternative.
     Nothing,
-    /// A position such as `^` or `\b`.
+    /// An anchor, such as `^` or `\b`.
     Position,
     /// Anything that can be repeated.
     Item,
@@ -57,7 +57,7 @@ enum Member {
 struct Reader<'p> {
     rest: &'p str,
     engine: Engine,
-    /// The number of groups that have begun and that have a number.
+    /// The number of numbered groups that have begun.
     groups: usize,
     /// The open groups: their numbers, or `None` for groups without a number.
     open: Vec<Option<usize>>,
@@ -65,10 +65,10 @@ struct Reader<'p> {
     is_at_start: bool,
 }
 
-/// The greatest number of repetitions that Go accepts.
+/// The maximum number of repetitions that Go accepts.
 const MOST_IN_GO: u64 = 1_000;
 
-/// A result with a phrase for the part that the engine rejects.
+/// A result whose error is a phrase for the part that the engine rejects.
 type Read<T> = Result<T, String>;
 
 impl Reader<'_> {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         Some(c)
     }
 
-    /// Skips a text if it is next.
+    /// Skips a text if the rest of the pattern begins with it. Returns `true` if it does.
     fn skips(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         rest.inspect(|rest| self.rest = rest).is_some()
@@ -140,11 +140,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the rest of `{2}`, `{2,}` or `{2,3}`. Other braces stand for themselves.
+    /// Reads the rest of `{2}`, `{2,}` or `{2,3}`. Other braces are literal characters.
     fn bounds(&mut self) -> Option<(u64, Option<u64>)> {
         let (inner, rest) = self.rest.split_once('}')?;
         let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
-        // Python reads `{,3}` as well.
+        // Python also accepts `{,3}` as bounds.
         let has_least = !least.is_empty() || self.engine == Engine::Python && inner.contains(',');
         if !has_least || !is_number(least, '9') || !is_number(most, '9') {
             return None;
@@ -277,7 +277,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the rest of an escape that is the same inside and outside a class.
+    /// Reads the rest of an escape that has the same meaning inside and outside a class.
     fn escaped(&mut self, c: char) -> Read<Member> {
         let is_go = self.engine == Engine::Go;
         let hexadecimal = match c {
@@ -322,7 +322,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the name of a Unicode property. Go knows categories and scripts by their names alone.
+    /// Reads the name of a Unicode property. Go accepts only the bare name of a category or a
+    /// script, as in `\p{Greek}`.
     fn property(&mut self, sign: char) -> Read<Member> {
         if !self.skips("{") {
             self.bump();
@@ -360,7 +361,7 @@ impl Reader<'_> {
             if !is_range || self.rest.len() == 1 {
                 continue;
             }
-            // After several characters, Go reads the hyphen as a character.
+            // After an item that represents several characters, Go treats the hyphen as a literal.
             if matches!(low, Member::Several) && self.engine == Engine::Go {
                 continue;
             }
@@ -379,7 +380,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the rest of a member of a class that begins with this character.
+    /// Reads the rest of a class member whose first character is `c`.
     fn member(&mut self, c: char) -> Read<Member> {
         if c == '['
             && self.engine == Engine::Go
@@ -428,7 +429,7 @@ fn is_octal(c: char) -> bool {
     matches!(c, '0'..='7')
 }
 
-/// Returns `true` if a text consists of digits up to the given one.
+/// Returns `true` if a text consists of digits from 0 to `most`.
 fn is_number(text: &str, most: char) -> bool {
     text.chars().all(|c| ('0'..=most).contains(&c))
 }
@@ -437,8 +438,8 @@ fn number(digits: &str) -> u64 {
     digits.parse().unwrap_or(u64::MAX)
 }
 
-/// A part of a pattern that may have a meaning of its own. All other characters stand for themselves
-/// or are read by [`Reader`].
+/// A part of a pattern that may have a special meaning. All other characters are literal, or are
+/// read by [`Reader`].
 enum Sign<'p> {
     /// A character after a backslash.
     Escaped { sign: char, is_in_class: bool },
@@ -488,7 +489,7 @@ impl<'p> Iterator for Signs<'p> {
     }
 }
 
-/// The beginnings of groups that look ahead or behind, after the parenthesis.
+/// The beginnings of lookahead and lookbehind groups, after the opening parenthesis.
 const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];
 
 fn lookaround(group: &str) -> Option<&'static str> {
@@ -526,10 +527,10 @@ pub(crate) fn unread_by_claude(pattern: &str) -> Option<String> {
     })
 }
 
-/// Returns the escape in a pattern that llama.cpp copies into its grammar, although grammars do not
-/// have it, or the beginning of a group that it cannot convert.
+/// Returns the first part of a pattern that llama.cpp cannot convert: an escape that it copies into
+/// its grammar although grammars do not support this escape, or the beginning of a group.
 pub(crate) fn unread_by_grammar(pattern: &str) -> Option<String> {
-    /// The escapes of grammars.
+    /// The escapes that grammars support.
     const OF_GRAMMARS: &str = "xuUtrn\\\"[]";
     /// The escaped characters that llama.cpp writes without the backslash, outside classes.
     const WRITTEN_PLAINLY: &str = "^$.[]()|{}*+?";

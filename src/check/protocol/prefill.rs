@@ -15,16 +15,16 @@ body_rule! {
     Error "protocol/prefill", "the last message has the role `assistant`, in a form that the API rejects",
     "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
      model; these rules apply to all models:\n\n\
-     * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block; with an \
-     output format, it is rejected\n\
+     * Anthropic: the message's text must not end with whitespace; if `thinking` is on, the message must begin with a thinking block; \
+     together with an output format, the message is rejected\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
      * GitHub Copilot: a report says that a system message cannot be the last (reported as a warning)\n\
-     * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
+     * Snowflake: a report says that the message is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: the message is continued only if it has `\"prefix\": true` and is sent to the beta endpoint (otherwise reported as a \
      warning). Reasoning models reject it, which `protocol/model-prefill` reports\n\
      * vLLM: `continue_final_message` needs a final assistant message (a warning unless vLLM is named)\n\
-     * llama.cpp: it must not contain `tool_calls`; while thinking is enabled, it is rejected (a warning if it is enabled \
-     only by the model's default)\n\n\
+     * llama.cpp: the message must not contain `tool_calls`; while thinking is enabled, the message is rejected (a warning if only the \
+     model's default enables thinking)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {

@@ -10,8 +10,8 @@ use crate::provider::{Server, Site};
 body_rule! {
     Error "protocol/reserved-prompt", "the system prompt contains text that the server reserves",
     "Claude Code puts a line `x-anthropic-billing-header: …` before its system prompt. Anthropic's own API reads it, but Bedrock and \
-     GitHub Copilot reject the request: *x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt*. \
-     One report says that Claude rejects it behind OpenRouter (reported as a warning).\n\n\
+     GitHub Copilot reject the request: *x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt*. One \
+     report says that Claude rejects this line behind OpenRouter (reported as a warning).\n\n\
      * wrong: a gateway that sends Claude Code's prompt to Bedrock unchanged\n\
      * right: the prompt without that line",
     of AnthropicMessages, OpenAiChat;

@@ -12,8 +12,8 @@ body_rule! {
      as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); content after them is \
      fine.\n\n\
      Gemini 3 and later reject a final content that has anything after the responses, with a misleading error: *Requests ending with a \
-     model turn are not supported*. In earlier contents, and for other models, it is a warning. `model-families.toml` lists the models that \
-     reject it (`mixed_results = false`). A separate content is right everywhere.\n\n\
+     model turn are not supported*. In earlier contents, and for other models, this is a warning. `model-families.toml` lists the models \
+     that reject it (`mixed_results = false`). A separate content for the text is always accepted.\n\n\
      * wrong, Anthropic: `[text, tool_result]`\n\
      * right, Anthropic: `[tool_result, tool_result, text]`\n\
      * wrong, Gemini: `[functionResponse, text]`\n\

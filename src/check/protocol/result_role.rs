@@ -5,8 +5,8 @@ use crate::check::history::Role;
 
 body_rule! {
     Error "protocol/result-role", "function responses have the wrong role",
-    "Results come from the client: Gemini rejects `functionResponse` under the role `model`. According to reports from \
-     2026, it also rejects one in a content without a role, if the conversation has several turns (a warning). In other formats, a \
+    "Results come from the client: Gemini rejects `functionResponse` under the role `model`. According to reports from 2026, it also \
+     rejects a `functionResponse` in a content without a role, if the conversation has several turns (a warning). In other formats, a \
      result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",

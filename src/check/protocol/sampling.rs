@@ -12,7 +12,7 @@ body_rule! {
      over 2, which LMDeploy and OpenVINO reject.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
-     Settings that only some models reject are reported by `protocol/model-parameter`.",
+     `protocol/model-parameter` reports settings that only some models reject.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":

@@ -16,13 +16,13 @@ body_rule! {
      keywords:\n\n\
      * every schema has a `type` or `anyOf`\n\
      * an array has `items`, an object has `properties`, and `required` lists existing properties\n\
-     * a keyword for one type is not used with another: `enum` only with strings\n\
+     * a keyword for one type is not used with another type: for example, `enum` is used only with strings\n\
      * `enum` must list at least one value, and none of them may be empty\n\
      * length limits are integers\n\n\
-     Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
-     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). \
-     Reports say that the `format` of a string must be `enum` or `date-time`, but Google's page says that any value is allowed (a warning). A function without parameters may have an \
-     empty `properties`: recordings of both APIs show it.\n\n\
+     The format's schema reports keywords outside the subset. `additionalProperties` is reported as a warning: the API rejected it until \
+     2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). \
+     Reports say that the `format` of a string must be `enum` or `date-time`, but Google's page says that any value is allowed (a \
+     warning). A function without parameters may have an empty `properties`: recordings of both APIs show it.\n\n\
      Vertex AI requires the parameters of a function to be an object. According to user reports, it rejects keywords such as `type` \
      and `default` next to `anyOf` (reported as a warning).\n\n\
      In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` must point to an existing schema, and only `description` and `default` \

@@ -158,8 +158,8 @@ pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
 const WITHOUT_PATTERN: &str =
     "leave out the pattern and state it in the description, or write it without this part";
 
-/// Reports patterns of tools that OpenAI rejects. OpenAI compiles them with Python's `re`, and then
-/// rejects those that look ahead or behind.
+/// Reports patterns in tool schemas that OpenAI rejects. OpenAI compiles patterns with Python's
+/// `re`, and then rejects those with lookahead or lookbehind.
 pub(super) fn check_openai_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
     check_lookaround(inner, found);
     for (value, pattern, is_name) in inner.as_object().into_iter().flat_map(patterns_of) {
@@ -173,7 +173,8 @@ pub(super) fn check_openai_patterns<'b>(inner: &'b Value, found: &mut Found<'b>)
                     "OpenAI compiles patterns with Python's `re`, which rejects this one: {what}"
                 ),
             );
-            // Other parts, and the names in `patternProperties`, were not measured.
+            // OpenAI's rejection was measured only for Unicode properties, and not for the names in
+            // `patternProperties`.
             let is_measured = !is_name && has_property(pattern);
             let note = if is_measured { note } else { note.warning() };
             note.known_from(&[
@@ -187,8 +188,8 @@ pub(super) fn check_openai_patterns<'b>(inner: &'b Value, found: &mut Found<'b>)
     }
 }
 
-/// Reports patterns that Groq rejects. Groq compiles them with Go's `regexp`: it does not have
-/// look-around, which reports confirm, and other constructs of JavaScript.
+/// Reports patterns that Groq rejects. Groq compiles patterns with Go's `regexp`, which lacks
+/// look-around (reports confirm that Groq rejects it) and other JavaScript constructs.
 pub(super) fn check_groq_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for (value, pattern, is_name) in inner.as_object().into_iter().flat_map(patterns_of) {
         if let Some(what) = unread(pattern, Engine::Go) {
@@ -210,8 +211,9 @@ pub(super) fn check_groq_patterns<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the patterns of a schema without those of its subschemas, each with the value where a
-/// problem with it is reported, and `true` for names in `patternProperties`.
+/// Returns the patterns in a schema, without those in its subschemas. Each comes with the value at
+/// which a problem with the pattern is reported, and with `true` if the pattern is a name in
+/// `patternProperties`.
 pub(crate) fn patterns_of(
     schema: &Map<String, Value>,
 ) -> impl Iterator<Item = (&Value, &str, bool)> {

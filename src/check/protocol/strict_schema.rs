@@ -38,8 +38,8 @@ body_rule! {
      are strict. One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
-     Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` or a `required` that is no list, in the \
-     schema of the answer, is a warning.\n\n\
+     Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` in the answer's schema, or a `required` \
+     that is not a list, is a warning.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
@@ -600,7 +600,8 @@ fn present<'k>(schema: &Value, keywords: &'k [&'k str]) -> impl Iterator<Item = 
     keywords.filter(|name| schema.get(*name).is_some())
 }
 
-/// Reports keywords that Anthropic's documentation does not list, and patterns that it excludes.
+/// Reports keywords that Anthropic's documentation does not list, and patterns that the
+/// documentation excludes.
 fn check_claude<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for name in present(inner, &ANTHROPIC_OMITS) {
         let message =

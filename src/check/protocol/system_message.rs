@@ -15,9 +15,9 @@ body_rule! {
      * is not between a call and its result\n\n\
      Two consecutive system messages are a warning: the API rejected them in May 2026, but Anthropic's documentation now shows them, with \
      a beta header.\n\n\
-     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`. Z.ai's and Xiaomi's \
-     endpoints have the same \
-     restriction according to one report each (reported as a warning). vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
+     DeepSeek's and MiniMax's endpoints for this format accept only the roles `user` and `assistant`. According to one report each, Z.ai's \
+     and Xiaomi's endpoints have the same restriction (reported as a warning). So do vLLM up to version 0.22 and several gateways; for \
+     unknown servers, other roles are therefore a warning.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",

@@ -2,8 +2,8 @@
 //! proposes them.
 //!
 //! Several families may each allow some values of one member. A value is listed only if all of
-//! these families allow it and it causes no other finding in the same body. For example, the value
-//! `between_tools` of `thinking.type` is only possible with some efforts.
+//! these families allow the value and it causes no other finding in the same body. For example, the
+//! value `between_tools` of `thinking.type` is only possible with some efforts.
 
 use serde_json::Value;
 
@@ -414,8 +414,8 @@ mod tests {
         asked
     }
 
-    /// Returns the errors that a fixed body has and the broken one does not. Missing members are
-    /// not included, because the new value may require them, as its finding says.
+    /// Returns the errors in a fixed body that the broken body does not have. Errors about missing
+    /// members are left out, because the new value may require these members, as the finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken
             .iter()

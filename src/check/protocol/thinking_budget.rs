@@ -8,11 +8,13 @@ use crate::provider::{Server, WireFormat, is_claude_model};
 
 body_rule! {
     Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
-    "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
-     which a header enables, it may be more: with `tools`, this is only a warning, and nothing is reported if the request is known to have \
-     the header. It is also a warning at servers of other models, and for Claude behind an unknown server for OpenAI's format, which may \
-     pass the budget on (`thinking.budget_tokens` or `reasoning.max_tokens`). The schema checks the minimum of 1,024 tokens, and this \
-     rule checks it in OpenAI's format; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
+    "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
+     thinking, which a header enables, the budget may be larger than `max_tokens`: a larger budget is only a warning if the request has \
+     `tools`, and is not reported if the request is known to have the header. It is also a warning at servers for other models, and for \
+     Claude behind an unknown server for OpenAI's format, which may pass the budget on (`thinking.budget_tokens` or \
+     `reasoning.max_tokens`). The schema checks the minimum of 1,024 tokens, and this rule checks it in OpenAI's format; the ranges of \
+     Gemini's `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by \
+     `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
     of AnthropicMessages, OpenAiChat;

@@ -12,10 +12,11 @@ use crate::text::cut;
 body_rule! {
     Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has an invalid one",
     "Thinking is sent back unchanged, with the signature that its provider made. Anthropic rejects a thinking block with another \
-     provider's signature. Gemini 3 requires the signature of each step: in the current turn, that is after the last content with \
-     user text, the first `functionCall` of each model content carries its `thoughtSignature`; parallel calls after it carry \
-     none. Each image in an answer of a Gemini 3 model carries its own, unlike the images in its thoughts. Gemini's signatures are base64, and Gemini rejects OpenAI's. Through OpenRouter, they are in the `reasoning_details` of the \
-     message with the calls.\n\n\
+     provider's signature. Gemini 3 requires a signature for each step: in the current turn, which begins after the last content with user \
+     text, the first `functionCall` in each model content carries its `thoughtSignature`; parallel calls after it carry none. Each image \
+     in an answer from a Gemini 3 model carries its own signature, but images in the model's thoughts do not. Gemini's signatures are \
+     base64, and Gemini rejects OpenAI's. Through OpenRouter, Gemini's signatures are in the `reasoning_details` of the message with the \
+     calls.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
@@ -82,8 +83,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if a signature cannot come from Anthropic, whose signatures are standard Base64
-/// with padding. Gemini's placeholder, item IDs and OpenAI's encrypted content are recognised as
-/// not Anthropic's.
+/// with padding. This detects Gemini's placeholder, item IDs and OpenAI's encrypted content.
 fn is_foreign(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     let is_plain = digits

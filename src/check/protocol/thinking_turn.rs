@@ -13,16 +13,16 @@ body_rule! {
     "Reasoning is sent back as part of the turn that it led to.\n\n\
      Anthropic rejects an assistant message whose last block is thinking. With `thinking.type` \"enabled\", an assistant turn whose calls \
      are being answered must start with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. A message that \
-     contains thinking must begin with it; this fails if two assistant messages were joined. If thinking is off, a prefilled final \
-     message must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led \
-     to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires `encrypted_content`. A \
+     contains thinking must begin with it; this fails if two assistant messages were joined. If thinking is off, a prefilled final message \
+     must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led to, with \
+     that item's `id` if the reasoning has an `id`; if nothing is stored (`store = false`), the reasoning needs `encrypted_content`. A \
      message with an `id` must keep its place before the calls of its turn, according to user reports (reported as a warning). Some \
      reports say that `content` in a replayed item is not recognised, and that a call with an `id` is rejected without its reasoning: \
      these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires \
      reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
-     Reasoning with its `id` before a call without one is a warning, unless it has `encrypted_content`.",
+     Reasoning with an `id` before a call without an `id` is a warning, unless the reasoning has `encrypted_content`.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_thinking_with_modified_history.yaml":
             "OpenAI: *was provided without its required following item*",
@@ -155,7 +155,7 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
 }
 
 /// Reports a turn that does not begin with thinking, if the last message contains the results of
-/// its calls.
+/// the turn's calls.
 fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let [.., turn, answer] = messages else { return };
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
@@ -182,8 +182,8 @@ fn has(message: &Value, kind: &str) -> bool {
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let items = elements(subject.member("input"));
     let is_stored = subject.member("store") != Some(&Value::Bool(false));
-    // The last item that is not a call, and the last that is not a function call: all calls in a
-    // turn share the reasoning that precedes them.
+    // The last item that is not a call, and the last item that is not a function call. They matter
+    // because all calls in a turn share the reasoning that precedes the first call.
     let (mut before_calls, mut before_functions) = (None, None);
     for (at, item) in items.iter().enumerate() {
         if is_type(item, "reasoning") {
@@ -209,8 +209,8 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a message that comes after the calls in its turn. The model wrote it before the calls,
-/// directly after its reasoning.
+/// Reports a message that comes after the calls in its turn. The model wrote the message before the
+/// calls, directly after the reasoning.
 fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     let message = &items[at];
     let before = &items[..at];
@@ -232,7 +232,7 @@ fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the item is a call for whose result the model waits.
+/// Returns `true` if the item is a call whose result the model waits for.
 fn ends_turn(item: &Value) -> bool {
     is_type(item, "function_call") || is_type(item, "custom_tool_call")
 }
@@ -246,7 +246,7 @@ const CALLS: [&str; 4] = [
 ];
 
 /// Reports a stored call or message that comes first in its turn, but without the reasoning that
-/// led to it. `before` is the last item before it that is not a call.
+/// led to it. `before` is the last earlier item that is not a call.
 fn stored_item<'b>(item: &'b Value, before: Option<&Value>, found: &mut Found<'b>) {
     if !has_id(item) || !(is_call(item) || is_answer(item)) {
         return;

@@ -6,8 +6,8 @@ use crate::provider::{SGLANG, Server, Software, VLLM, WireFormat};
 
 body_rule! {
     Error "protocol/tool-name", "the name or the description of a tool is or may be rejected",
-    "Names that a format never accepts are reported by its schema. This rule covers those that depend on the server. Where servers and reports \
-     disagree, it is a warning:\n\n\
+    "A format's schema reports the names that the format never accepts. This rule covers names that only some servers accept. Where \
+     servers and reports disagree, it is a warning:\n\n\
      * Moonshot: a name must start with a letter, and contain only letters, digits, `_` and `-` (an error). Reports \
      disagree on names that start with `_`, which are not reported\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\

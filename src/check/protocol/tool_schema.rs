@@ -18,34 +18,38 @@ body_rule! {
     "The arguments of a tool are an object, and the root of their schema must say so:\n\n\
      * OpenAI and Anthropic reject `anyOf`, `oneOf` and `allOf` at the root; OpenAI also rejects `enum` and `not`\n\
      * Anthropic accepts property names at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
-     * OpenAI requires `\"type\": \"object\"` and `properties` there, and `items` in every array (a warning if the \
-     array is in a list of types)\n\
-     * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
-     a list. For other providers, an invalid schema is a warning\n\
-     * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
-     models reject an array as `items`, which draft 2020-12 calls `prefixItems` (reported as a warning)\n\n\
+     * OpenAI requires `\"type\": \"object\"` and `properties` at the root, and `items` in every array (a warning if the array is in a \
+     list of types)\n\
+     * OpenAI, Anthropic and Mistral require valid JSON Schema: only existing types, an object as `properties`, a list as `required`. For \
+     other providers, an invalid schema is a warning\n\
+     * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer models \
+     reject an array as `items`; in draft 2020-12, the keyword for it is `prefixItems` (reported as a warning)\n\n\
      Ollama passes on types, descriptions, `enum`, `anyOf`, properties, and all of `items` and of `$defs` at the root. It silently drops \
-     everything else, which is a warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are \
-     not reported. Reports say that its template for gpt-oss fails for a property without `type`, and that a `pattern` in `items` fails if \
-     grammars do not have its escapes, such as `\\/` and `\\-` (reported as warnings).\n\n\
+     everything else. A dropped keyword is a warning if it defines which values are allowed (`pattern`, `const`, `oneOf`, `allOf`, \
+     `$ref`); dropped limits are not reported. Reports say that Ollama's template for gpt-oss fails for a property without `type`, and \
+     that a `pattern` in `items` fails if it contains escapes that grammars do not support, such as `\\/` and `\\-` (reported as \
+     warnings).\n\n\
      OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other things that only JavaScript has: `\\u{…}`, \
-     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
-     Groq compiles patterns with Go's `regexp`, which has no look-around; its other restrictions are warnings, as are those on names in \
-     `patternProperties`. Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning, as is a `$ref` to a web address.\n\n\
+     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` that looks ahead or behind \
+     (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, which has no \
+     look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Anthropic and Fireworks reject a \
+     `$ref` to a definition that the schema does not contain; for other providers, this is a warning. A `$ref` to a web address is always \
+     a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
-     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property cannot be `true` or `false`. \
-     It rejects `type` next to `$ref`, and \
-     properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
-     other schema has as well, `type` next to `anyOf` (reports disagree), and keywords next to several types are warnings. An `enum` must not be empty, and \
-     each value has the declared type; a keyword is not both next to `anyOf` and in one of its schemas; a schema must not require itself.\n\n\
-     Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
-     OpenRouter or an unknown server.\n\n\
+     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property's schema cannot be `true` or \
+     `false`. Moonshot rejects `type` next to `$ref`, and properties with the names `$ref`, `$defs`, `anyOf`, `required` or \
+     `additionalProperties`. These are warnings: other keywords next to `$ref` that the referenced schema also has, `type` next to `anyOf` \
+     (reports disagree), and keywords next to several types. An `enum` must not be empty, and each of its values must have the declared \
+     type; a keyword must not be both next to `anyOf` and in one of the schemas in `anyOf`; a schema must not require itself.\n\n\
+     Gateways pass requests on, so a schema that DeepSeek, MiniMax or Moonshot rejects is a warning if one of their models is called \
+     through OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties, and Volcengine \
-     rejects a list of types. A root of a type other than `object` is a warning for all other servers.\n\n\
-     llama.cpp builds a grammar from the schemas: it needs a `type` or alternatives in each, `^` and `$` around a pattern, and in it neither \
-     look-around nor escapes that grammars do not have, such as `\\/` and `\\d` (reported as warnings, because not every chat template uses a grammar).\n\n\
+     rejects a list of types. For all other servers, a root whose type is not `object` is a warning.\n\n\
+     llama.cpp builds a grammar from the schemas: each schema needs a `type` or alternatives, and each pattern must begin with `^` and end \
+     with `$`, without look-around and without escapes that grammars do not support, such as `\\/` and `\\d` (reported as warnings, \
+     because not every chat template uses a grammar).\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
@@ -525,8 +529,8 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Checks the parts of a schema that Ollama parses: the root, its properties, and theirs. Ollama
-/// keeps `items` and `$defs` as they are.
+/// Checks the parts of a schema that Ollama parses: the root, the root's properties, and the
+/// properties of those. Ollama passes `items` and `$defs` on unchanged.
 fn check_ollama<'b>(root: &'b Value, found: &mut Found<'b>) {
     if root.get("anyOf").is_some() {
         ollama_drops(root, "anyOf", found);
@@ -539,8 +543,8 @@ fn check_ollama<'b>(root: &'b Value, found: &mut Found<'b>) {
     });
 }
 
-/// Reports what Ollama drops from a schema, its properties and its alternatives. Bodies have a
-/// maximum depth, which ends the recursion.
+/// Reports the keywords that Ollama drops from a schema and from the schema's properties and
+/// alternatives. Bodies have a maximum depth, which ends the recursion.
 fn ollama_schema<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for name in OLLAMA_DROPS
         .iter()
@@ -569,7 +573,7 @@ fn ollama_drops<'b>(inner: &'b Value, name: &str, found: &mut Found<'b>) {
             "ollama/ollama#17142",
         ])
         .warning()
-        .help("put it into the description");
+        .help("describe this constraint in the description instead");
 }
 
 /// Finds a pattern that Ollama keeps, because it is in `items`, and that llama.cpp cannot convert.
@@ -638,7 +642,7 @@ fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
     if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
-        // No report is about a list of types.
+        // No report mentions a list of types.
         let is_sure = inner.get("type").is_some_and(Value::is_string);
         let message = match is_sure {
             true => "an array needs `items`",
@@ -736,7 +740,7 @@ fn check_keyword<'b>(
     }
 }
 
-/// Reports an array as `items`, which is called `prefixItems` in draft 2020-12.
+/// Reports an array as `items`. In draft 2020-12, the keyword for an array is `prefixItems`.
 fn check_tuples<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found

@@ -147,7 +147,7 @@ pub(super) enum Which<'b> {
     Other,
 }
 
-/// A tool in a tool choice.
+/// A tool that a tool choice names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'b> {
     /// The value that contains the name.

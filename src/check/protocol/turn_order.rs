@@ -12,10 +12,10 @@ body_rule! {
      * Gemini: a single content must have the role `user`; a function call must follow a user content, so it cannot be first, and it \
      cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
      * Mistral: no `system` after an assistant or a tool message; a single message cannot have the role `assistant`. `user` after `tool` \
-     is rejected for models made before April 2026 (`user_after_results` in `model-families.toml`), when mistral-common 1.11.1 began \
-     to accept it; for a name without a date, it is a warning. `bridge` in the bundled templates puts an assistant message between \
+     is rejected for models made before April 2026 (`user_after_results` in `model-families.toml`), when mistral-common 1.11.1 began to \
+     accept it; for a model name without a date, it is a warning. `bridge` in the bundled templates puts an assistant message between \
      them\n\
-     * llama.cpp: no two assistant messages at the end; for Ollama, which runs it, a warning\n\
+     * llama.cpp: no two assistant messages at the end (a warning for Ollama, which runs llama.cpp)\n\
      * Perplexity: after the system messages, user and tool messages alternate with assistant messages, and the last is not an \
      assistant message\n\
      * MiniMax: only one system message, and not as the only message (reported as a warning)\n\
@@ -212,7 +212,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     led_by_model(subject, entries, found);
 }
 
-/// Reports a first message, after the prompts, that is from the assistant.
+/// Reports an assistant message that is the first one after the system messages.
 fn led_by_model<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let first = entries.iter().find(|entry| entry.role != Role::System);
     if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
@@ -227,7 +227,7 @@ fn led_by_model<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fo
     }
 }
 
-/// Reports a last message that is from the assistant.
+/// Reports an assistant message that is the last message.
 fn last_of_model<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
         let note = found.at(

@@ -9,15 +9,15 @@ use crate::provider::TurnForm;
 
 body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
-    "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral in \
-     tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an output \
-     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages with \
-     calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of \
-     a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
-     it, but the model has to guess (reported as a warning).\n\n\
+    "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral \
+     in tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an \
+     output with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
+     with calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the \
+     calls of a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown \
+     servers accept such a request, but the model has to guess the result (reported as a warning).\n\n\
      A call to a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
-     The finding points to the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
-     there are calls, at the content with the responses.\n\n\
+     The finding points to the call. If one message separates the call from its result, the finding points to that message; if Gemini gets \
+     fewer responses than there are calls, it points to the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
      * wrong: Anthropic, two calls, and their results in two messages\n\
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
@@ -120,7 +120,7 @@ fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if the turn of the last assistant message may continue, because no message
-/// follows it, or because it has calls whose results follow.
+/// follows that message, or because it contains calls whose results follow.
 fn may_go_on(entries: &[Entry<'_>], last: usize) -> bool {
     let has_calls = entries[last].parts.iter().any(|part| part.call().is_some());
     has_calls || last + 1 == entries.len()

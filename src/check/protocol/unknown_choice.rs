@@ -8,9 +8,8 @@ use crate::provider::{Server, TurnForm};
 body_rule! {
     Error "protocol/unknown-choice", "`tool_choice` selects a tool that is not in `tools`",
     "`tool_choice`, lists of allowed tools, and Gemini's `allowedFunctionNames` may name only tools that are declared in `tools`. \
-     Anthropic, OpenAI, Gemini, Qwen, vLLM, SGLang and LMDeploy reject others, so it is an error for unknown servers, too; \
-     elsewhere it is a warning. Names that come from an MCP server or a tool search are \
-     unknown here, and are accepted.\n\n\
+     Anthropic, OpenAI, Gemini, Qwen, vLLM, SGLang and LMDeploy reject other names, so these are also an error for unknown servers; for \
+     all other servers, they are a warning. Names that come from an MCP server or a tool search are unknown here, and are accepted.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
     seen "2026-11" {

@@ -40,7 +40,8 @@ pub(super) struct Extension<'t> {
 struct Together {
     /// The members that the constraint mentions.
     names: &'static [&'static str],
-    /// The members whose values the constraint checks. For the others, it only checks presence.
+    /// The members whose values the constraint checks. For the other members, the constraint checks
+    /// only whether they are present.
     looked_at: &'static [&'static str],
     check: Check,
 }

@@ -1,9 +1,9 @@
 //! Measures in advance how much work it takes to validate a value against a schema.
 //!
-//! The measure is an upper bound. Its unit is one schema applied to one value, and it includes text
-//! and comparisons. A validator that stops at the first mistake does less work. A schema that is
-//! reached in several ways is measured only once, so measuring is cheap even if validation takes
-//! exponential time.
+//! The measure is an upper bound. Its unit is the work of applying one schema to one value; it
+//! includes the work for text and comparisons. A validator that stops at the first mistake does
+//! less work. A schema that is reached in several ways is measured only once, so measuring is cheap
+//! even if validation takes exponential time.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! A schema that can be used for validation.
+//! A wire format's schema with its extensions, ready for validation.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -21,8 +21,8 @@ use crate::unit::{Body, MemberRef};
 
 /// The maximum cost of validating a body against a schema that is not built into the program.
 const MAX_COST: u64 = 20_000_000;
-/// The maximum cost of explaining mistakes, for which each mistake is kept with a copy of its
-/// value.
+/// The maximum cost of explaining mistakes. To explain them, each mistake is kept with a copy of
+/// its value.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
 /// A schema file with extensions. Validators for bundled schemas are part of the program. A bundled
@@ -43,7 +43,7 @@ pub(super) struct Document {
 }
 
 /// The [`Question`] of which mistakes are in a member that several bodies share. The answer is
-/// `None` if they depend on other members.
+/// `None` if the mistakes depend on other members.
 #[derive(PartialEq, Eq, Hash)]
 struct MistakesOf {
     schema: Identity,

@@ -117,7 +117,8 @@ impl Question for ChoiceAt {
     type Answer = Arc<Choice>;
 }
 
-/// The [`Question`] of which values were probably meant by a value that a keyword rejects.
+/// The [`Question`] of which values the author of a body probably meant instead of one that a
+/// keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueAt(Identity, Box<str>, Box<str>);
 
@@ -125,7 +126,8 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// The [`Question`] of which field was probably meant by a field that a keyword rejects.
+/// The [`Question`] of which field the author of a body probably meant instead of one that a
+/// keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, Level, Box<str>);
 
@@ -143,7 +145,7 @@ pub(super) struct Explaining<'s> {
 }
 
 impl<'s> Explaining<'s> {
-    /// Starts with a part of a body, and with the `mistakes` found so far.
+    /// Creates a collector for a part of a body, with the `mistakes` that were found so far.
     pub(super) fn part(
         schema: KnownSchema<'s>,
         part: Found<'s>,
@@ -407,7 +409,8 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                // A fraction is a number, too. Showing it makes clear that an integer is required.
+                // A fraction is also a number, so the message shows the value to make clear that an
+                // integer is required.
                 let is_fraction =
                     found.is_number() && type_names(kind).iter().any(|name| name == "integer");
                 let what = if is_fraction {
@@ -483,8 +486,8 @@ impl Explaining<'_> {
     }
 }
 
-/// Returns the schema's own message for a part that fails. It belongs to the keyword's owner, or to
-/// a schema a few levels above.
+/// Returns the schema's own message for a part that fails. The message is in the schema that
+/// contains the failing keyword, or in a schema a few levels above.
 fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
@@ -503,7 +506,7 @@ enum Pick<'c> {
     Branch(usize),
     /// No member distinguishes the branches, so the branch that was most likely meant is used.
     Nearest,
-    /// No branch is selected by this value of the member.
+    /// The member's value, given here, selects no branch.
     Unknown {
         member: &'c str,
         value: String,

@@ -37,8 +37,8 @@ const COMPARED: [&str; 6] = [
     "dependencies",
     "type",
 ];
-/// Keywords that are resolved in unexpected ways or whose work cannot be predicted, each with the
-/// advice for it.
+/// Keywords that are resolved in unexpected ways or whose work cannot be predicted, each with
+/// advice on how to replace it.
 const REFUSED: [(&str, &str); 7] = [
     ("$dynamicRef", "write `$ref`"),
     (
@@ -486,7 +486,7 @@ mod tests {
                 .1
                 .contains("in turn")
         );
-        // The chain must also be rejected if it is visited from its end.
+        // The chain must also be rejected if the search begins at its end.
         let levels: Map<String, Value> = (0..1000)
             .rev()
             .map(|at| {

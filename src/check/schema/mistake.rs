@@ -93,7 +93,8 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Merges mistakes with the same cause. Fields that belong in a missing member are reported
-/// together with it. Missing fields are not reported if they are present one level too deep.
+/// together with that member. Missing fields are not reported if they are present one level too
+/// deep.
 pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
     let holders: Vec<Pointer> = mistakes
         .iter()
@@ -247,8 +248,8 @@ impl Mistake {
         }
     }
 
-    /// Uses the description in a repository's own schema as advice, because the authors of the
-    /// schema write for their users.
+    /// Uses the description in a repository's own schema as advice, because schema authors write
+    /// descriptions for the people who use the schema.
     #[must_use]
     pub(super) fn in_own_words(self) -> Mistake {
         let hint = match self.hint {
@@ -319,7 +320,8 @@ impl Mistake {
             Hint::None => None,
             Hint::Meant(near) => one_of(&near.iter().map(String::as_str).collect::<Vec<_>>()),
             Hint::Fields(mut known) => {
-                // The most similar ones are shown, in the same order in each message.
+                // The message shows the most similar names, sorted so that they have the same order
+                // in each message.
                 let shown = known.len().min(FEW);
                 known[..shown].sort();
                 Some(format!("known fields: {}", few(&known)))

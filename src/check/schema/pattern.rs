@@ -34,7 +34,7 @@ pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
         true => Err(Refusal::new(
             at,
             "this pattern is too large",
-            "repeat less, or use `maxLength`",
+            "lower the pattern's repetition counts, or use `maxLength`",
         )),
         false => Ok(states),
     }

@@ -62,20 +62,19 @@ crate::diag::rules! {
                 "Mistral's API description states allowed values and bounds",
         };
     BAD_SCHEMA = Error "schema/unusable", "one of the repository's schemas cannot be used",
-        "In a repository, `schemas/wire/<format>.schema.json` tightens the bundled schema of the format, and \
-         `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers \
-         to nothing outside its file. Until they are, this is reported for every body of this format: an unusable schema never \
-         means that everything is accepted.\n\n\
+        "In a repository, `schemas/wire/<format>.schema.json` tightens the bundled schema of the format, and `<format>.extensions.json` \
+         adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers to nothing outside its file. Until they \
+         are valid, this is reported for every body in this format: an unusable schema never means that everything is accepted.\n\n\
          Checking a body must take a predictable amount of work, so these are rejected:\n\n\
          * files of more than 1 MiB or 50,000 values, and more than 64 names in one file of extensions\n\
-         * schemas that refer to themselves without descending into the value, that nest more than 32 schemas on one value, or whose \
-         references apply more than 100,000 schemas to one value\n\
+         * schemas that refer to themselves without descending into the value, that apply more than 32 nested schemas to one value, or \
+         whose references apply more than 100,000 schemas to one value\n\
          * `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, `$anchor`, and `$id` inside a schema: list the fields, \
          and write `$ref` with a JSON pointer\n\
          * patterns with look-around or back references, or with more than a few thousand states: patterns run in linear \
          time\n\n\
-         It is also reported for a body if checking it would still exceed the work limit, because of its size and the schema's \
-         alternatives.\n\n\
+         This is also reported for a body if checking the body would still exceed the work limit, because of the body's size and the \
+         schema's alternatives.\n\n\
          * wrong: `{ \"$ref\": \"common.json#/model\" }`: another file\n\
          * right: `{ \"$ref\": \"#/$defs/model\" }`, with the definition in the same file\n\
          * wrong: `\"pattern\": \"^(?!gpt-3)\"`\n\

@@ -98,7 +98,8 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
         Value::Object(members) => respell_members(document, schema, members),
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
-                // Counts the changed elements, because `any` would stop at the first one.
+                // Counts the changed elements, because `any` would not respell the elements after
+                // the first changed one.
                 elements
                     .iter_mut()
                     .map(|element| usize::from(respell(document, items, element)))

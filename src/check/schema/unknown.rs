@@ -201,7 +201,7 @@ pub(super) fn too_deep(
         .and_then(Value::as_object)
         .into_iter()
         .flat_map(|members| members.keys());
-    // Most objects have a field `type`, so it proves nothing.
+    // Most objects have a field `type`, so this field proves nothing.
     let is_known = |name: &&String| known.contains(name) && **name != "type";
     let names: Vec<String> = held.filter(is_known).cloned().collect();
     match &mistake.hint {

@@ -134,7 +134,7 @@ fn further_clauses(description: &str) -> impl Iterator<Item = &str> {
 /// The minimum length of a word that counts as information.
 const SHORTEST_WORD: usize = 4;
 
-/// Returns `true` if a clause contains a word that advice lacks.
+/// Returns `true` if a clause contains a word that the advice lacks.
 fn says_more(clause: &str, advice: &str) -> bool {
     clause
         .split(|c: char| !c.is_alphanumeric())
@@ -168,7 +168,7 @@ fn needs(node: &Value) -> Option<String> {
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Describes the form required of a value that has the wrong type. A single element must be put in
+/// Describes the form that a value of the wrong type should have. A single element must be put into
 /// a list, and an object needs certain members.
 pub(super) fn form_of_type(
     schema: &Value,
@@ -312,7 +312,7 @@ fn with_article(name: &str) -> &'static str {
     }
 }
 
-/// Formats a value for use in a sentence. Strings have no quotes.
+/// Formats a value for use in a sentence. Strings are written without quotes.
 pub(super) fn plain(value: &Value) -> String {
     value
         .as_str()

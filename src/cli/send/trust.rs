@@ -40,7 +40,7 @@ fn question(root: &Path, lines: &[String]) -> Text {
     let list: Text = lines.iter().map(|line| text!("  {}\n", line)).collect();
     let root = Text::quoted(&root.to_string_lossy());
     text!(
-        "The repository {} asks for permissions that only you can give:\n{}Allow this, now and later? [y/N] ",
+        "The repository {} asks for permissions that only you can give:\n{}Allow this, now and in future? [y/N] ",
         root,
         list
     )
@@ -53,6 +53,6 @@ fn refusal(root: &Path, lines: &[String]) -> Failure {
         lines.join("; ")
     );
     Failure::new(message).help(
-        "`--trust` allows this, now and later; `--dry-run` shows the request without reading a key",
+        "`--trust` allows this, now and in future; `--dry-run` shows the request without reading a key",
     )
 }

@@ -369,7 +369,7 @@ impl FileCoverage {
 }
 
 impl FileCoverage {
-    /// Removes a part that never ran from the counts of lines and outcomes.
+    /// Excludes a part that never ran: its lines and outcomes no longer count.
     fn leave_out(&mut self, sources: &Sources, part: Span) {
         for line in lines_of(sources, part) {
             if self.lines.get(&line) == Some(&0) {

@@ -63,7 +63,7 @@ impl PutBy {
 
 /// The origin of a string that no context file contains in this form.
 pub(super) enum Arrived {
-    /// A template wrote the string in a turn, in these runs. Turn 0 is the first turn of the
+    /// A template wrote the string in a turn, as these runs. Turn 0 is the first turn of the
     /// context.
     Rendered(usize, Vec<Written>),
     /// Joined strings from the context.
@@ -205,7 +205,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location of a file that a prompt read or, in a layer, of a byte range in it.
+    /// Returns the location of a file that a prompt read. For a file in a layer, `bytes` selects a
+    /// part of the file.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),

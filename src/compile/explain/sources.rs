@@ -21,7 +21,7 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// The sources of a computed string.
     pub made_of: Vec<Span>,
-    /// The number of bytes that the source wrote, in the text where it wrote them.
+    /// The number of bytes that the source wrote, counted in the text that it wrote.
     pub len: usize,
 }
 
@@ -148,8 +148,8 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// Returns the origin of one part of a joined string. Parts found in no file were written
-    /// by the tag.
+    /// Returns the origin of one part of a joined string. A part that is in no file was written by
+    /// the tag.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),

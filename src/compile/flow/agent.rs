@@ -200,9 +200,9 @@ impl<'c> AgentFlow<'c> {
             .collect()
     }
 
-    /// Returns `true` if content only seems altered, because a body without it contains a similar
-    /// string. Such content never reaches a body, and is dropped in more contexts than it is
-    /// altered.
+    /// Returns `true` if content only seems altered, because a body that lacks the content contains
+    /// a similar string. Content that only seems altered never reaches a body, and is reported as
+    /// dropped in more contexts than as altered.
     fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         matches!(lost.smallest.fate, Fate::Altered(_))
             && self.lost.iter().any(|(other, dropped)| {
@@ -213,7 +213,7 @@ impl<'c> AgentFlow<'c> {
             })
     }
 
-    /// Returns `true` if the loss of a wider kind of content covers this one.
+    /// Returns `true` if the loss of a wider kind of content covers this loss.
     fn is_told_by_another(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         self.lost.iter().any(|(other, wider)| {
             let is_wider = other.content != kind.content
@@ -338,6 +338,6 @@ fn help(kind: ContentKind, fate: &Fate, declared: &[Declared]) -> String {
             )
         }
         Fate::Duplicated => "write it in one place only".to_owned(),
-        Fate::Reordered => "iterate over `ctx.history` once, from its beginning".to_owned(),
+        Fate::Reordered => "iterate over `ctx.history` once, from the beginning".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Determines the effect of a location that contributes no value to an agent's bodies. Such a
-//! location may control how the agent is assembled or what templates write, or its effect is
-//! unknown. Comments, and settings that a descendant overrides, certainly have no effect.
+//! location may control how the agent is assembled or what templates write, or the effect of the
+//! location may be unknown. Comments, and settings that a descendant overrides, certainly have no
+//! effect.
 
 use std::ops::Range;
 

@@ -43,7 +43,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Adds what was found in another document of the same text.
+    /// Adds the findings in another document of the same text.
     fn add(&mut self, other: Judged) {
         self.formats.extend(other.formats);
         self.passed_over += other.passed_over;
@@ -176,14 +176,14 @@ impl DocumentJudge<'_> {
     pub(super) fn excerpts(&self, text: &str) -> Option<Judged> {
         let mut all = Judged::default();
         let mut is_empty = true;
-        for excerpt in &excerpts(text) {
+        for excerpt in excerpts(text) {
             let Ok(document) = json::parse(&excerpt.json) else {
                 continue;
             };
             let mut judged = self.document(&excerpt.json, document, excerpt.url.as_deref());
             judged.told.retain(|told| told.stranger.is_none());
             is_empty &= judged.is_empty();
-            all.add(judged.moved(excerpt));
+            all.add(judged.moved(&excerpt));
         }
         (!is_empty).then_some(all)
     }
@@ -363,7 +363,8 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Returns the destination of a body: the given one, or else the one in its URL.
+    /// Returns the destination of a body: the given destination, or else the destination in the
+    /// body's URL.
     fn target_of<'t>(
         &'t self,
         wire: WireFormat,
@@ -404,8 +405,8 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Returns the local server that a body goes to in a format that the server's instance does not
-    /// list.
+    /// Returns the local server that receives a body, for a wire format that the server's instance
+    /// does not list.
     fn local_server(&self, endpoint: Option<&Endpoint>) -> Option<Server> {
         let named = self.target.instance.and_then(local_server);
         named.or_else(|| Judge::new(self.compiler).local_server_at(endpoint?))

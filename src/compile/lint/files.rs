@@ -353,7 +353,8 @@ impl<'c> Linting<'c> {
         told.at(file, start)
     }
 
-    /// Returns `false` for further lines of an agent's session file, which is reported once.
+    /// Returns `false` for further lines of an agent's session file, because such a file is
+    /// reported only once.
     fn is_new(&mut self, told: &Told) -> bool {
         let was_session = self.is_session;
         match told.stranger {

@@ -167,7 +167,7 @@ impl<'a> Preparing<'a> {
                     profile,
                     hierarchy.get(self.agents[other].0),
                 ));
-                // Neither of the two may write to the folder.
+                // Neither of the two agents may write to the folder.
                 self.agents[other].1 = false;
                 self.agents[at].1 = false;
             } else {

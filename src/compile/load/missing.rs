@@ -73,7 +73,7 @@ fn above_setters(hierarchy: &Hierarchy, key: &str) -> HashSet<ProfileId> {
     setters.flat_map(|id| hierarchy.lineage(id)).collect()
 }
 
-/// Returns the profile that should set a missing key: of an agent and its ancestors, the most
+/// Returns the profile that should set a missing key: among an agent and its ancestors, the most
 /// distant profile that is itself compiled, or whose descendants all lack the key.
 fn blamed(
     repo: &Repo,

@@ -1,8 +1,8 @@
 //! Searches the text of prompts and bodies for characters that reviewers cannot see but models can,
 //! and for markers of an unfinished merge.
 //!
-//! It checks the raw text of files, decoded names, and paths. The conversations of contexts may
-//! contain hidden characters on purpose.
+//! The search covers the raw text of files, decoded names, and paths. The conversations of contexts
+//! may contain hidden characters on purpose.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -160,8 +160,8 @@ fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns roles that no template refers to. Returns none if a template computes a name, or refers
-/// to a role that does not exist.
+/// Returns roles that no template refers to. Returns no roles if a template computes a name, or
+/// refers to a role that does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
     let Some(layer) = repo
         .layers

@@ -456,7 +456,7 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// Removes findings that follow from a provider instance whose wire format differs from that of the
-/// inherited body, because correcting the format resolves them.
+/// inherited body, because correcting the format resolves these findings.
 fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
     for finding in &findings {
@@ -484,7 +484,7 @@ fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// Merges the findings at a media type that a context misspells. One finding remains, with the
-/// worst severity among the wire formats; further findings about each format add nothing.
+/// worst severity among the wire formats; a separate finding for each format would add nothing.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
         .into_iter()

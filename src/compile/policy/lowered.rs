@@ -1,5 +1,5 @@
-//! The checks that a repository and the command line lower. Every report lists them for reviewers,
-//! and the diff lists those that a change adds.
+//! The checks that a repository and the command line lower. Every report lists these checks for
+//! reviewers, and the diff lists the lowered checks that a change adds.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::compile::rules::all_rules;
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
-/// Returns the checks that are lowered now but were not on an older side.
+/// Returns the checks that are lowered now but are not lowered on an older side.
 pub fn newly_lowered(now: &Compiler, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
     Policy::of(now, options, false).newly_lowered(now, &Policy::of(older, options, false), older)
 }
@@ -133,7 +133,7 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     lowered.collect()
 }
 
-/// Returns agents that are no longer compiled.
+/// Returns the agents that only the older side compiles: agents that were removed or made abstract.
 fn agents(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let lowered = before.agents.iter().filter_map(|(older, _)| {
         let name = before.hierarchy.get(*older).name.value.as_ref();

@@ -53,8 +53,8 @@ impl<'a> Users<'a> {
         (left > 0).then_some(reached)
     }
 
-    /// Returns the agents by file, within the limit on includes, and the number of includes left
-    /// until that limit.
+    /// Returns the agents by file, as far as the limit on includes allows, and the number of
+    /// includes that may still be followed.
     fn by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<Span, BTreeSet<FileId>> = HashMap::new();

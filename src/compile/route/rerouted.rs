@@ -24,7 +24,7 @@ pub struct Rerouted {
     /// Example paths, generated from patterns, each followed by a project's name in brackets if
     /// only that project's files are affected.
     pub files: Vec<String>,
-    /// `true` if files that no pattern mentions are affected, too.
+    /// `true` if files that no pattern mentions are also affected.
     pub has_others: bool,
 }
 

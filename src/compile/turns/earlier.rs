@@ -110,11 +110,11 @@ fn is_answered(messages: &[Message], at: usize) -> bool {
 
 /// Selects the earlier requests to compare with a body. If there are at most two, it selects the
 /// last one; this is enough because the contexts for all agents have many different lengths.
-/// Otherwise, it selects the first and the second-to-last. The body has an answer and another
-/// message that the second-to-last request lacks. Content that is cut or left out because of its
-/// age, or because of the number of messages after it, therefore differs between these two,
-/// whatever the limit is. It also selects the last one if the body adds so much that the cache may
-/// not look back that far.
+/// Otherwise, it selects the first and the second-to-last request. The body has an answer and
+/// another message that the second-to-last request lacks. Content that is cut or left out because
+/// of its age, or because of the number of messages after it, therefore differs between the body
+/// and that request, whatever the limit is. It also selects the last request if the body adds so
+/// many blocks that the cache may not look back that far.
 fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
     let [first, .., before, last] = within else {
         return within.last().copied().into_iter().collect();

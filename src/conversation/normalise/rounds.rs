@@ -95,8 +95,9 @@ impl Pairing<'_> {
     }
 
     /// Returns the results in a round that answer a call, the other messages after the turn, and
-    /// `true` if the first of these messages contained results, which then stay in it. Only plain
-    /// user messages may contain results; results in a system message or an item are moved.
+    /// `true` if the results stay in the first of these messages, because it contained some of
+    /// them. Only plain user messages may contain results; results in a system message or an item
+    /// are moved.
     fn results(
         &mut self,
         turn: &[Numbered],

@@ -1,5 +1,6 @@
-//! The mistakes in a batch line that depend on the lines before it. The memory for a file is
-//! limited to a hash for each ID, up to the maximum number of requests of any service.
+//! The mistakes in a batch line that depend on the lines before it. For each ID, only a hash is
+//! kept in memory. The number of hashes is limited to the most requests that any service accepts in
+//! one file.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};

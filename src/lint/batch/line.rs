@@ -100,8 +100,8 @@ impl Envelope {
             format!("`{key}` is missing"),
             "give each request a unique id",
         );
-        // Mistral's specification makes the ID optional; Gemini's guide shows one, and Vertex has
-        // none.
+        // Mistral's specification makes the ID optional; Gemini's guide shows an ID, and requests
+        // to Vertex have none.
         Some(if matches!(service, Service::Mistral | Service::Gemini) {
             flaw.warning()
         } else {
@@ -116,7 +116,7 @@ impl Envelope {
             Held::Object => return None,
             Held::Other => (
                 format!("`{key}` must be an object: the request itself"),
-                "write the request as JSON, not as text",
+                "write the request as a JSON object, not as a string",
             ),
             Held::Nothing if self.form == Form::Params => (
                 "the line contains no request".to_owned(),

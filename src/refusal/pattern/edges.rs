@@ -94,8 +94,16 @@ pub(super) fn is_inside_identifier(text: &str, at: usize) -> bool {
         && text[at..].starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Returns `true` if the sentence ends at a location: neither a further word, even after a quote,
-/// nor a reason after a colon follows.
+/// Returns `true` if a location is between two steps of a path: `response_format|.type`.
+pub(super) fn is_inside_path(text: &str, at: usize) -> bool {
+    let next = text[at..].strip_prefix('.').unwrap_or_default();
+    let before = &text[..at];
+    let path = &before[before.trim_end_matches(is_of_path).len()..];
+    path.contains(['_', '.', '[']) && next.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+}
+
+/// Returns `true` if the sentence ends at a location: no further word follows, not even after a
+/// quote, and no reason after a colon.
 pub(in crate::refusal) fn is_over(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches('\'');
     let goes_on = rest

@@ -29,7 +29,8 @@ pub(in crate::refusal) fn shorter(sentence: &str) -> Vec<&str> {
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
         let parts = whole.match_indices(". ").map(|(at, _)| &whole[..=at]);
-        // A class that ends a part belongs to the message after it.
+        // An error class at the end of a part belongs to the message after it, so such a part is
+        // left out.
         shorter
             .extend(parts.filter(|part| !CLASSES.iter().any(|it| part.ends_with(it.trim_end()))));
     }

@@ -96,8 +96,8 @@ impl Found {
             .holes
             .iter()
             .find(|(name, _)| name == "path" || name == "index")?;
-        // A hole at the end of a sentence begins with the space before it, and one at the beginning
-        // ends with the space after it.
+        // A hole at the end of a sentence begins with the space before it, and a hole at the
+        // beginning ends with the space after it.
         let value = plain.text[range.clone()].trim_start_matches([' ', '\'', '#']);
         let rest = &plain.text[range.end..];
         if value.is_empty() {

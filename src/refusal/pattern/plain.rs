@@ -38,7 +38,7 @@ impl Plain {
         &self.folded
     }
 
-    /// Returns `true` if a text occurs in this one, apart from spaces, quotes and case.
+    /// Returns `true` if this text contains another text, ignoring spaces, quotes and case.
     pub(in crate::refusal) fn contains(&self, other: &Plain) -> bool {
         self.folded.contains(&other.folded)
     }

@@ -18,7 +18,7 @@ impl<'a> minijinja::value::ArgType<'a> for Text {
     fn from_value(value: Option<&'a Value>) -> Result<Text, Error> {
         let value = value.ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
         match value.kind() {
-            // A function with a text argument may read all of it.
+            // A function may read its whole text argument.
             ValueKind::String => {
                 account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
                 Ok(Text(value.to_str().unwrap_or_else(|| "".into())))
@@ -194,7 +194,8 @@ pub(super) fn lines(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     listed(native, &text.0, text.0.lines())
 }
 
-/// Returns the first words of a string, with the rest of the text as the last one.
+/// Returns at most `limit` parts of a string: its first words and, as the last part, the rest of
+/// the text.
 fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let (mut rest, mut left) = (text.trim_start(), limit);
     std::iter::from_fn(move || {
@@ -213,7 +214,7 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns parts of a string, given in order, as a list.
+/// Returns the given parts of a string, which are in order, as a list.
 fn listed<'t>(
     native: &Native<'_, '_>,
     text: &'t str,
@@ -240,7 +241,8 @@ pub(super) fn string(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::text(native.rope(0, &text)))
 }
 
-/// Returns `true` if `default` keeps its value: the value is defined, and true if that is required.
+/// Returns `true` if `default` keeps its input: the input is defined and, if the third argument
+/// requires it, true.
 pub(in super::super) fn keeps_value(arguments: &[Value]) -> bool {
     let asks_for_true = arguments.get(2).is_some_and(Value::is_true);
     arguments

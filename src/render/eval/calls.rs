@@ -459,8 +459,8 @@ impl<'e, W: Watch> Eval<'e, W> {
             evaluated.push((argument, self.value(argument.expression())?));
         }
         let has_names = caller.is_some() || given.iter().any(Argument::is_named);
-        // The caller captures variables only now. Other macros declared here see the captured
-        // variables, too.
+        // The caller captures variables only now. Other macros declared here also see the captured
+        // variables.
         let named = named(&evaluated, caller.map(|caller| self.declare(caller)))?;
         for (argument, value) in evaluated {
             match argument {
@@ -526,7 +526,7 @@ fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
         return Err(Failure::at(at, error));
     };
     for (index, (key, value)) in pairs.enumerate() {
-        // Every parameter's name is text, so the engine ignores a key that is not.
+        // Every parameter's name is text, so the engine ignores keys that are not text.
         let Some(name) = key.as_str() else { continue };
         named.add(
             name,

@@ -10,7 +10,7 @@ use minijinja::machinery::ast::{Call, Expr, Macro, Stmt};
 
 use super::super::parts;
 
-/// Returns the variable names; also `true` if the macro uses its caller.
+/// Returns the names of the captured variables, and `true` if the macro uses its caller.
 pub(super) fn of(declared: &Macro<'_>) -> (Vec<Box<str>>, bool) {
     let mut walk = Walk {
         free: BTreeSet::new(),

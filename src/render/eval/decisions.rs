@@ -59,7 +59,7 @@ pub(in super::super) struct Ground<'t> {
     facts: Vec<Fact>,
 }
 
-/// The fact that an expression's value is filled, or that it is not.
+/// The fact that an expression's value is present and not empty, or that it is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fact {
     of: String,

@@ -12,15 +12,15 @@
 //! - A slice with a negative step works as in Python.
 //! - `default(path, other)` in inja accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
-//! - A failure in the tag of a block or a call block is reported there; the engine reports the line
-//!   where its body ends.
-//! - A macro captures a variable that it slices; the engine does not capture it.
-//! - The result of adding, repeating or slicing lists is a list, and every loop knows its length.
-//!   In the engine, the result is iterable but not a sequence, and loops over it, or over the
-//!   characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - A failure in the tag of a block or a call block is reported at the tag; the engine reports the
+//!   line where the block's body ends.
+//! - A macro captures variables that it slices; in the engine, it does not capture them.
+//! - The result of adding, repeating or slicing lists is a list, and the length of every loop is
+//!   known. In the engine, the result is iterable but not a sequence, and loops over such a result,
+//!   or over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
 //! - A recursive loop with `else`, `do` or `from … import` works. The engine leaves a value behind
-//!   each time, which becomes an operand if an expression calls the loop. If a block in the loop
-//!   calls the loop, the engine continues in the wrong place.
+//!   each time, and this value becomes an operand if an expression calls the loop. If a block in
+//!   the loop calls the loop, the engine continues in the wrong place.
 //! - `loop.cycle` and `loop.changed` are rejected earlier.
 
 mod generate;
@@ -250,7 +250,7 @@ impl Both {
 
 /// Returns the lines that the engine may report for a location.
 ///
-/// For the tag of a call block or of a block, this is the line where its body ends.
+/// For the tag of a call block or of a block, this is the line where the block's body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
     let tag = text[..range.end]
         .rfind("{%")

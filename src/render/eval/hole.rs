@@ -1,6 +1,6 @@
 //! Detects whether a template examines the system prompt instead of just passing it on. A
-//! placeholder represents the prompt. If the template examines it, the output depends on the prompt
-//! and has no clean hole.
+//! placeholder represents the prompt. If the template examines the placeholder, the output depends
+//! on the prompt, so there is no hole into which every prompt fits.
 
 use memchr::memmem;
 use minijinja::Value;

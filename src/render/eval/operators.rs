@@ -1,4 +1,5 @@
-//! Operators: the parts that the engine keeps private, and their cost.
+//! Evaluates operators: implements the parts that the engine does not export, and charges for their
+//! cost.
 //!
 //! The engine does the arithmetic, by evaluating a tree of two literals and the operator. Error
 //! messages are written here.
@@ -426,7 +427,7 @@ fn compared<W: Watch>(
 }
 
 /// Notifies the watch of compared values. An existing string is neither empty nor a number, so
-/// comparing it for equality with such a value reveals nothing about it.
+/// comparing it for equality with an empty string or a number reveals nothing about it.
 fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
     let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
     if is_equality && operands.iter().any(|operand| says_nothing(&operand.value)) {
@@ -565,7 +566,7 @@ impl Picked {
 /// Evaluates the value for a variable or a namespace, and checks values that could nest ever more
 /// deeply.
 ///
-/// A variable may keep data unchecked; only lists and objects that the template creates are
+/// A variable may keep data without a check; only lists and objects that the template creates are
 /// checked. A namespace outlives loops and could end up containing itself, so everything that it
 /// keeps is checked, except its current content.
 pub(super) fn kept<'e, W: Watch>(

@@ -19,8 +19,8 @@ use super::variables::Running;
 use super::watch::Watch;
 use super::{Blocks, Eval, Scope, Step, charge_scope, operators};
 
-/// The length above which literal text is charged for; shorter text is covered by the cost of its
-/// step.
+/// The length above which there is a charge for literal text. The cost of a step covers shorter
+/// text.
 const SHORT_TEXT: usize = 64;
 
 /// The entry into another template.

@@ -71,7 +71,7 @@ impl Tags {
         tags
     }
 
-    /// Adds a tag; `around` contains the offsets of open `if` and `for` tags' keywords.
+    /// Adds a tag; `around` contains the offsets of the keywords of open `if` and `for` tags.
     fn add(&mut self, keyword: &str, at: usize, tag: Range<usize>, around: &mut Vec<usize>) {
         match keyword {
             "if" | "for" => around.push(at),

@@ -154,9 +154,9 @@ impl Trace {
         }
     }
 
-    /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins.
-    /// Returns the partial's output. `gave` contains the variables that the template passed to the
-    /// partial.
+    /// Adds the scopes of a partial that was evaluated separately, inside a new scope that `step`
+    /// begins. Returns the partial's output. `gave` contains the variables that the template passed
+    /// to the partial.
     pub(super) fn adopt(&mut self, step: Step, partial: &Traced, gave: &[Given]) -> Rope {
         let Traced { rope, trace } = partial;
         self.entered(step);
@@ -249,7 +249,7 @@ impl<'g> GivenValues<'g> {
         self.0.iter().find(|value| *value.given.name == *name)
     }
 
-    /// Returns the runs of that part of a variable that a run of the partial copied.
+    /// Returns the runs in the part of a variable that a run of the partial copied.
     fn runs(&self, text: &str, run: &Run) -> Option<&'g [Run]> {
         let value = self.find(run.data()?)?;
         Some(value.text.as_ref()?.runs(&run.range(text)?))

@@ -18,7 +18,7 @@ pub(super) type ClosureId = usize;
 #[derive(Debug, Clone)]
 pub(super) struct Running<'e> {
     pub(super) object: Arc<Loop>,
-    /// The loop; `None` while it only filters elements by a condition.
+    /// The loop's statement; `None` while the loop's condition is still selecting elements.
     pub(super) node: Option<&'e For>,
     /// The number of the template that contains the loop, and the block.
     pub(super) home: (u32, Option<&'e str>),

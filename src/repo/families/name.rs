@@ -3,7 +3,8 @@
 /// A model's name, prepared for matching with family patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
-    /// The parts before the last `/`, in lower case: gateways, then the account that publishes it.
+    /// The parts before the last `/`, in lower case: gateways, then the account that publishes the
+    /// model.
     accounts: Vec<String>,
     whole: String,
     normal: usize,

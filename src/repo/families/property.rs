@@ -17,7 +17,7 @@ pub enum Property {
     ShortCallIds,
     /// Calls in the current turn must have signatures.
     SignedCalls,
-    /// Images of the model must have signatures.
+    /// Images that the model generated must have signatures.
     SignedImages,
     /// `tool_choice` may specify functions even if all tools are built-in.
     BuiltinChoice,

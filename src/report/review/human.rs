@@ -450,7 +450,7 @@ fn without_keys(lines: &[String]) -> Vec<String> {
 }
 
 /// Returns a line with its changed words in full. If the line is long, its unchanged text is
-/// shortened to what is needed to locate the changes.
+/// shortened to the part needed to locate the changes.
 fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
     let is_long = length + 6 > layout.width;

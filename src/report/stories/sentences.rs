@@ -465,10 +465,10 @@ fn of_cache(counted: &Counted) -> String {
     )
 }
 
-/// Returns a share as a rounded percentage. Only a share of nothing is 0 %, and only one of
-/// everything is 100 %.
+/// Returns a share as a rounded percentage. The result is 0 % only if the part is empty, and 100 %
+/// only if the part is the whole.
 fn percent(part: u64, all: u64) -> String {
-    // Some clients report more cached tokens than tokens.
+    // Some clients report more cached tokens than tokens in total.
     let (part, all) = (u128::from(part.min(all)), u128::from(all.max(1)));
     let rounded = (part * 200 + all) / (all * 2);
     match rounded {
@@ -555,7 +555,7 @@ fn missed(missed: &Missed) -> Sentence {
     }
 }
 
-/// Returns a number of requests, and which they are.
+/// Returns the total number of requests, and the numbers of the first few.
 fn listed(requests: &[usize], all: usize) -> String {
     const MOST: usize = 5;
     let shown: Vec<String> = requests
@@ -621,7 +621,7 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
     told
 }
 
-/// Returns the pace, and what it leads to.
+/// Returns the pace at which requests grow, and when a limit will be reached at this pace.
 fn forecast(growth: &Growth) -> Option<String> {
     let mut text = format!(
         "; growing by {} tokens per request (the median of the last {} steps)",

@@ -13,8 +13,8 @@
 //! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
 //! | others | the provider's own word |
 //!
-//! The errors among them end answers that have no usable content. If they were treated as success,
-//! agents would repeat the request endlessly (Wei-Shaw/sub2api#7098). A blocked prompt
+//! The reasons that are errors end answers without usable content. If such answers were treated as
+//! complete, agents would repeat the request endlessly (Wei-Shaw/sub2api#7098). A blocked prompt
 //! (`promptFeedback.blockReason`) has no answer, so it is an error too.
 //!
 //! A `thoughtSignature` is part of a call or of text. Here it is stored in the preceding thinking

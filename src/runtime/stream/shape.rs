@@ -60,7 +60,7 @@ enum Fate {
     BesideInPieces,
     /// Ignored; contains the reason.
     Ignored(&'static str),
-    /// Ignored, because it carries no information, as long as it is one of these strings.
+    /// Ignored as long as it is one of these strings, because they carry no information.
     Always(&'static [&'static str]),
 }
 

@@ -63,9 +63,9 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The maximum number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// Limits the duration of the second connection attempt, which is made without a handshake if the
-/// server rejects the handshake of the first attempt. The limit is half of this time, or half of
-/// the startup limit if that is shorter.
+/// Limits the duration of the second connection attempt, which is made without a handshake after
+/// the server rejected the handshake of the first attempt. The limit is half of this constant, or
+/// half of the startup limit if the startup limit is shorter.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum duration of a call that reports progress, as a multiple of the call's time limit.

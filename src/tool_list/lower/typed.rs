@@ -1,7 +1,7 @@
 //! The final step for Moonshot, where each schema has one type, with keywords for that type only.
 //!
-//! Nothing is next to the alternatives of an `anyOf` that one of them has as well, and an `enum`
-//! has only values of the type of its schema.
+//! A keyword next to an `anyOf` does not also occur in the alternatives, and an `enum` contains
+//! only values of its schema's type.
 
 use std::collections::BTreeSet;
 
@@ -93,8 +93,8 @@ fn exact(value: &mut Value, at: &Pointer) {
     }
 }
 
-/// Moves the type, and the keywords that an alternative has as well, from a schema into its
-/// alternatives.
+/// Moves the type of a schema, and the keywords that also occur in one of its alternatives, into
+/// all of its alternatives.
 fn into_alternatives(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
     let Some(Value::Array(branches)) = node.get("anyOf") else {
         return;
@@ -210,8 +210,8 @@ fn kind_of_value(value: &Value) -> &'static str {
     }
 }
 
-/// Writes alternatives for a schema that has several types and other keywords, and a type for a
-/// schema with an `enum`.
+/// Splits a schema that has several types and other keywords into alternatives, and adds types to a
+/// schema that has an `enum` but no type.
 fn one_type_each(
     mut node: Map<String, Value>,
     at: &Pointer,
@@ -280,8 +280,8 @@ fn values_in(value: &Value) -> usize {
     }
 }
 
-/// Returns `true` for the types next to which Moonshot's validator accepts an `enum`: one type
-/// besides `null`.
+/// Returns `true` if Moonshot's validator accepts an `enum` next to these two types: `null` and a
+/// type other than object or array.
 fn is_nullable(kinds: &[String]) -> bool {
     let holds = ["object", "array"];
     kinds.iter().any(|kind| kind == "null") && !kinds.iter().any(|kind| holds.contains(&&**kind))

@@ -188,7 +188,7 @@ impl<'t> Yaml<'t> {
             let Some(line) = self.lines.get(self.at) else {
                 return Value::Null;
             };
-            // No pair of characters with a meaning of its own extends over a line break.
+            // No escape sequence of two characters extends over a line break.
             searched = raw.len() - usize::from(quote == '"' && is_continued(&raw));
             fold(&mut raw, line.text.trim(), quote == '"');
             self.at += 1;

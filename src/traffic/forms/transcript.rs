@@ -57,9 +57,9 @@ pub(in crate::traffic) struct Transcript {
     /// For each message, the index of its first piece.
     firsts: Vec<usize>,
     bytes: usize,
-    /// A request whose usage has not been read, or not completely.
+    /// A request whose usage has not been read completely, if at all.
     pending: Option<Sent>,
-    /// The ID of the answer to that request.
+    /// The ID of the answer to the pending request.
     pending_id: Option<u64>,
     /// For each answer read so far, its index among the messages, by the answer's ID.
     answers: HashMap<u64, usize>,
@@ -524,8 +524,8 @@ impl Transcript {
     }
 }
 
-/// Returns an answer of which the file contains these token counts. The file contains the answer
-/// itself too, so the provider accepted the request.
+/// Returns an answer with these token counts from the file. The file contains the answer itself
+/// too, so the provider accepted the request.
 fn answered(counts: Option<&Value>) -> Answer {
     Answer {
         is_answered: true,
@@ -549,9 +549,9 @@ fn answer_of_message(message: &Value) -> Answer {
     }
 }
 
-/// Reads the counts of Cline (`cline/cline`, `src/core/task/index.ts`). Its `cached` is the sum of
-/// the tokens read from the cache and written to it, so only a zero says how many were read. They
-/// are part of `prompt` for the provider `openai` only.
+/// Reads the counts of Cline (`cline/cline`, `src/core/task/index.ts`). `cached` is the sum of the
+/// tokens read from the cache and written to it, so the number of tokens read is known only if the
+/// sum is zero. `prompt` includes these tokens only for the provider `openai`.
 fn of_cline(tokens: &Value, provider: Option<&str>) -> Answer {
     let (prompt, cached) = (count(tokens, &["/prompt"]), count(tokens, &["/cached"]));
     let beside = cached.filter(|_| provider != Some("openai"));
@@ -602,9 +602,8 @@ fn is_said_by_open_code(part: &Value) -> bool {
     text_of_open_code(part).is_some() || text_at(part, "/type") == Some("tool")
 }
 
-/// Returns `true` if later requests contain an answer: an answer that failed is left out, and one
-/// that was aborted too, unless it contains text or a call (`packages/opencode/src/session`,
-/// `message-v2.ts`).
+/// Returns `true` if later requests contain an answer. Answers that failed are left out, and so are
+/// aborted answers without text or a call (`packages/opencode/src/session`, `message-v2.ts`).
 fn is_sent_back_by_open_code(message: &Value) -> bool {
     let Some(error) = text_at(message, "/info/error/name") else {
         return true;
@@ -674,7 +673,7 @@ fn blocks_of(message: &Value) -> Vec<Value> {
 }
 
 /// Removes the agent's notes from a message. SWE-agent keeps the ID of a result's call in a list,
-/// of which it sends the first (`sweagent/agent/models.py`).
+/// and sends the first element (`sweagent/agent/models.py`).
 pub(in crate::traffic) fn without_notes(message: &Value) -> Value {
     const OF_MESSAGES: [&str; 8] = [
         "role",

@@ -190,8 +190,8 @@ struct Generator {
     is_wild: bool,
     /// `true` if macros can be called here.
     calls: bool,
-    /// `true` if this is the body of a macro, which contains no slices, because the engine does not
-    /// capture the variables.
+    /// `true` if this is the body of a macro. Such a body contains no slices, because the engine
+    /// does not capture the variables in them.
     in_macro: bool,
     /// The templates that can be included here.
     includes: &'static [&'static str],

@@ -53,7 +53,8 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Wraps, in a function call, the values that loops iterate over by key and value. No line moves.
+/// Wraps each value that a loop iterates over by key and value in a function call. This moves no
+/// line.
 fn with_pairs(template: &Source) -> String {
     let mut ranges = template.pairs.clone();
     ranges.sort_by_key(|range| range.start);
