@@ -906,44 +906,79 @@ fn many_lines_are_told_in_their_order_and_bounded() {
 }
 
 #[test]
-fn lines_of_text_in_a_log_are_skipped_with_one_warning() {
-    let log =
-        format!("started\n{MISSPELT}\n[INFO] up\n2027-01-31 10:00 INFO {MISSPELT}\n{{broken\n");
+fn lines_of_text_among_documents_are_skipped_with_one_warning() {
+    let log = format!("{MISSPELT}\n[INFO] up\nready\n2027-01-31 10:00 INFO {MISSPELT}\n{{broken\n");
     let (code, out) = told("a.log", &log, &[]);
     let lines: Vec<&str> = out.lines().collect();
+    let rules = [
+        "schema/invalid-value",
+        "lint/no-body",
+        "schema/invalid-value",
+        "lint/syntax",
+    ];
+    for ((line, number), rule) in lines.iter().zip([1, 2, 4, 5]).zip(rules) {
+        assert!(
+            line.starts_with(&format!("a.log:{number}:")) && line.contains(rule),
+            "{out}"
+        );
+    }
     assert!(
-        code == 1 && lines[0].starts_with("a.log:1:1: warning[lint/no-body]: 2 lines are text"),
+        code == 1 && lines[1].contains("warning[lint/no-body]: 2 lines are text"),
         "{out}"
-    );
-    assert!(
-        lines[1].starts_with("a.log:2:") && lines[2].starts_with("a.log:4:"),
-        "{out}"
-    );
-    assert!(
-        lines[3].starts_with("a.log:5:") && lines[3].contains("lint/syntax"),
-        "{out}"
-    );
-    let column = |line: &str| {
-        line.split(':')
-            .nth(2)
-            .expect("a column")
-            .parse::<usize>()
-            .expect("a number")
-    };
-    assert_eq!(
-        column(lines[2]),
-        column(lines[1]) + "2027-01-31 10:00 INFO ".len()
     );
     let (_, out) = told("a.log", &log, &["--allow", "lint/no-body"]);
     assert!(
         !out.contains("lint/no-body") && out.contains("2 bodies"),
         "{out}"
     );
-    let right = format!("started\n{RIGHT}\n");
-    assert_eq!(told("b.log", &right, &["--allow", "lint/no-body"]).0, 0);
 }
 
-#[cfg(unix)]
+#[test]
+fn a_log_is_read_as_text() {
+    let answer = r#"{"error": {"message": "no"}}"#;
+    let log =
+        format!("started\n{MISSPELT}\n[INFO] up\n{answer}\n10:00 INFO {MISSPELT}\n{{\"a\": 1\n");
+    let (code, out) = told("a.log", &log, &[]);
+    let lines: Vec<&str> = out.lines().collect();
+    let column = MISSPELT.find("\"usr\"").expect("there") + 1;
+    for (line, place) in lines
+        .iter()
+        .zip([(2, column), (5, column + "10:00 INFO ".len()), (6, 1)])
+    {
+        assert!(
+            line.starts_with(&format!("a.log:{}:{}: error", place.0, place.1)),
+            "{out}"
+        );
+    }
+    assert!(code == 1 && lines[2].contains("lint/syntax"), "{out}");
+    assert!(
+        lines[3].ends_with("2 bodies (2 openai-chat): 3 errors"),
+        "{out}"
+    );
+    assert_eq!(told("b.log", &format!("started\n{RIGHT}\n"), &[]).0, 0);
+    // Only a body is shown: the text around it may contain a key.
+    let log = "12:00 {'headers': {'x-api-key': 'odd-key'}, 'json_data': {'model': 'gpt-5.2', 'messages': [{'role': 'usr', 'content': 'a'}]}}\n";
+    let folder = folder(&[("a.log", log)]);
+    let shown = reqc(folder.path(), &["a.log"], "").out;
+    assert!(
+        shown.contains("'usr'") && !shown.contains("odd-key"),
+        "{shown}"
+    );
+    // A comment does not make a log of a document, and JSON with a mistake is reported.
+    let (_, out) = told(
+        "b.json",
+        &format!("// a body\n{}\n", RIGHT.replace("]}", "],}")),
+        &[],
+    );
+    assert!(out.contains("lint/syntax"), "{out}");
+    let doubled = "sent {'model': 'a', 'model': 'b', 'messages': []}\nthen\n";
+    assert!(
+        told("a.log", doubled, &[])
+            .1
+            .contains("a.log:1:21: error[lint/syntax]")
+    );
+}
+
 #[test]
 fn links_of_a_repository_are_not_followed() {
     let folder = folder(&[("own/reqc.toml", ""), ("secret.json", "{\"password\": 1}")]);

@@ -5,6 +5,7 @@
 //! <https://docs.python.org/3/library/pprint.html> (long strings are split), and
 //! <https://nodejs.org/api/util.html#utilinspectobject-options>.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use serde_json::Number;
@@ -31,32 +32,35 @@ pub(crate) struct Rewritten {
 ///
 /// # Errors
 ///
-/// Returns the offset at which the text stops being a value.
+/// Returns the number of bytes that were read in vain if the text stops being a value.
 pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, usize> {
-    let mut reader = Reader {
-        text,
-        at: start,
-        json: String::new(),
-        map: OffsetMap::default(),
-        is_muted: false,
-    };
-    match reader.value(MAX_DEPTH) {
-        Some(()) => Ok(Rewritten {
-            json: reader.json,
-            map: reader.map,
-            end: reader.at,
-        }),
-        None => Err(reader.at),
-    }
+    let work = Cell::new(0);
+    let mut reader = Reader::new(text, start, &work);
+    let read = reader.value(MAX_DEPTH);
+    read.map(|()| reader.finish()).ok_or_else(|| work.get() + 1)
 }
 
-struct Reader<'t> {
+/// Rewrites the string that begins at an offset in a text, without the literals that follow it.
+///
+/// # Errors
+///
+/// Returns the number of bytes that were read in vain if there is no string.
+pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, usize> {
+    let work = Cell::new(0);
+    let mut reader = Reader::new(text, start, &work);
+    let read = reader.literal();
+    read.map(|()| reader.finish()).ok_or_else(|| work.get() + 1)
+}
+
+struct Reader<'t, 'w> {
     text: &'t str,
     at: usize,
     json: String,
     map: OffsetMap,
     /// `true` while the reader is in a value that is left out.
     is_muted: bool,
+    /// The number of bytes that were read, by this reader and those that it looks ahead with.
+    work: &'w Cell<usize>,
 }
 
 /// The prefix and the quote of a string.
@@ -77,13 +81,37 @@ struct Escape {
     json: String,
 }
 
-impl<'t> Reader<'t> {
+impl<'t, 'w> Reader<'t, 'w> {
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    fn new(text: &'t str, at: usize, work: &'w Cell<usize>) -> Reader<'t, 'w> {
+        Reader {
+            text,
+            at,
+            json: String::new(),
+            map: OffsetMap::default(),
+            is_muted: false,
+            work,
+        }
+    }
+
+    fn finish(self) -> Rewritten {
+        Rewritten {
+            json: self.json,
+            map: self.map,
+            end: self.at,
+        }
+    }
+
+    fn count(&self, bytes: usize) {
+        self.work.set(self.work.get() + bytes);
+    }
+
     /// Copies bytes of the text to the JSON.
     fn copy(&mut self, len: usize) {
+        self.count(len);
         if !self.is_muted {
             self.json.push_str(&self.text[self.at..self.at + len]);
             self.map.push_verbatim(self.at, len);
@@ -109,14 +137,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns a reader of the text from an offset, or from the next character that is not blank.
-    fn ahead(&self, at: usize) -> Reader<'t> {
-        let mut ahead = Reader {
-            text: self.text,
-            at,
-            json: String::new(),
-            map: OffsetMap::default(),
-            is_muted: true,
-        };
+    fn ahead(&self, at: usize) -> Reader<'t, 'w> {
+        let mut ahead = Reader::new(self.text, at, self.work);
+        ahead.is_muted = true;
         ahead.blank();
         ahead
     }
@@ -218,7 +241,8 @@ impl<'t> Reader<'t> {
             return self.string();
         }
         if self.byte()? == b'[' && colon == b':' {
-            self.at += self.text[self.at..].find(']')? + 1;
+            let symbol = within(&self.text[self.at..], LONGEST_NAME);
+            self.at += symbol.find(']')? + 1;
             return Some(());
         }
         let name = self.name();
@@ -290,7 +314,9 @@ impl<'t> Reader<'t> {
 
     fn angle_end(&self) -> Option<usize> {
         let mut depth = 0_usize;
-        for (offset, byte) in self.text.as_bytes()[self.at..].iter().enumerate() {
+        let rest = within(&self.text[self.at..], LONGEST_REPRESENTATION);
+        self.count(rest.len());
+        for (offset, byte) in rest.bytes().enumerate() {
             match byte {
                 b'<' => depth += 1,
                 b'>' if depth == 1 => return Some(self.at + offset + 1),
@@ -354,7 +380,7 @@ impl<'t> Reader<'t> {
             self.replace(1, "{");
             return self.members(depth, b')', b'=');
         }
-        // The first argument stands for the object.
+        // The first argument stands for the object, as in `SecretStr('…')`.
         self.at += 1;
         self.value(depth)?;
         self.blank();
@@ -415,11 +441,7 @@ impl<'t> Reader<'t> {
     /// Reads a string, which may consist of several literals: Python joins adjacent literals, and
     /// JavaScript joins them with `+`.
     fn string(&mut self) -> Option<()> {
-        let mut opening = self.opening()?;
-        match opening.quote {
-            b'"' if opening.len == 1 => self.copy(1),
-            _ => self.replace(opening.len, "\""),
-        }
+        let mut opening = self.open()?;
         loop {
             self.characters(opening)?;
             let rest = self.text[self.at + 1..].trim_start();
@@ -434,13 +456,35 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Reads one literal.
+    fn literal(&mut self) -> Option<()> {
+        let opening = self.open()?;
+        self.characters(opening)?;
+        self.sign(opening.quote, "\"");
+        Some(())
+    }
+
+    /// Reads the prefix and the quote of a string.
+    fn open(&mut self) -> Option<Opening> {
+        let opening = self.opening()?;
+        match opening.quote {
+            b'"' if opening.len == 1 => self.copy(1),
+            _ => self.replace(opening.len, "\""),
+        }
+        Some(opening)
+    }
+
     /// Reads the characters of a string up to its closing quote.
     fn characters(&mut self, opening: Opening) -> Option<()> {
         loop {
             let rest = &self.text.as_bytes()[self.at..];
-            let plain = rest.iter().position(|byte| {
-                *byte == opening.quote || matches!(byte, b'\\' | b'"' | 0..=0x1f)
-            })?;
+            let plain = rest
+                .iter()
+                .position(|byte| *byte == opening.quote || matches!(byte, b'\\' | b'"' | 0..=0x1f));
+            let Some(plain) = plain else {
+                self.count(rest.len());
+                return None;
+            };
             self.copy(plain);
             let byte = self.byte()?;
             if byte == opening.quote {
@@ -462,9 +506,23 @@ impl<'t> Reader<'t> {
 
 /// Returns `true` for the names of objects by which SDKs mark a parameter that is not set.
 fn is_not_given(name: &str) -> bool {
-    ["NOT_GIVEN", "NotGiven", "Omit", "omit"]
-        .iter()
-        .any(|mark| name == *mark || name.starts_with('<') && name.contains(mark))
+    match name.strip_prefix('<') {
+        Some(object) => ["NOT_GIVEN", "NotGiven", "Omit object"]
+            .iter()
+            .any(|mark| object.contains(mark)),
+        None => ["NOT_GIVEN", "NotGiven", "Omit", "omit"].contains(&name),
+    }
+}
+
+/// The maximum length of the name of a symbol or a character, in bytes.
+const LONGEST_NAME: usize = 200;
+
+/// The maximum length of an object in angle brackets, in bytes.
+const LONGEST_REPRESENTATION: usize = 2_000;
+
+/// Returns the beginning of a text, up to this number of bytes.
+fn within(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 /// Returns a character as it is written in a JSON string.
@@ -511,7 +569,10 @@ fn escape(text: &str, is_bytes: bool) -> Option<Escape> {
             }
         }
         'U' if !is_bytes => of(10, char::from_u32(hex(text, 2..10)?).unwrap_or('\u{fffd}')),
-        'N' if text[2..].starts_with('{') => of(text.find('}')? + 1, '\u{fffd}'),
+        // The names of characters are not known.
+        'N' if text[2..].starts_with('{') => {
+            of(within(text, LONGEST_NAME).find('}')? + 1, '\u{fffd}')
+        }
         // Python keeps the backslash of an unknown escape.
         _ => Escape {
             len: 1,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::address::Address;
-use crate::json::{Rewritten, decode_map, rewritten};
+use crate::json::{Rewritten, decode_map, rewritten, rewritten_string};
 use crate::source::OffsetMap;
 
 /// An object in a text, as JSON.
@@ -33,15 +33,17 @@ impl Excerpt {
     }
 }
 
-/// How often the bytes of a text may be read in search of objects, on average.
+/// How often the bytes of a text may be read in vain in search of objects, on average. In a short
+/// text, they may be read more often.
 const MOST_READ: usize = 4;
+const ALWAYS_READ: usize = 4 << 20;
 
 /// Returns the objects in a text that are not part of another object, in order.
 pub(crate) fn excerpts(text: &str) -> impl Iterator<Item = Excerpt> {
     let mut found = Objects {
         text,
         at: 0,
-        work: text.len().saturating_mul(MOST_READ),
+        work: text.len().saturating_mul(MOST_READ) + ALWAYS_READ,
     }
     .peekable();
     let mut before = 0;
@@ -75,52 +77,65 @@ impl Iterator for Objects<'_> {
                     self.at = excerpt.range.end;
                     return Some(excerpt);
                 }
-                Err(end) => {
+                Err(read) => {
                     self.at = start + 1;
-                    self.work = self.work.checked_sub(end.saturating_sub(start) + 1)?;
+                    self.work = self.work.checked_sub(read)?;
                 }
             }
         }
     }
 }
 
-/// Returns the object that begins at a brace, or whose string begins before it. Fails with the offset
-/// at which reading ended.
+/// Returns the object that begins at a brace, or whose string begins before it. Fails with the number
+/// of bytes that were read in vain.
 fn excerpt(text: &str, start: usize) -> Result<Excerpt, usize> {
     let before = &text[..start];
     let is_quoted = before.ends_with(['\'', '"', '`']);
     let is_bytes = is_quoted && before[..start - 1].ends_with('b');
-    if is_bytes && let Some(excerpt) = in_string(text, start - 2) {
-        return Ok(excerpt);
+    let mut read = 0;
+    if is_bytes {
+        match in_string(text, start - 2) {
+            Ok(excerpt) => return Ok(excerpt),
+            Err(bytes) => read += bytes,
+        }
     }
     match rewritten(text, start) {
-        Ok(Rewritten { json, map, end }) => Ok(Excerpt {
-            json,
-            range: start..end,
-            url: None,
-            maps: vec![map],
-        }),
-        Err(end) if !is_quoted => Err(end),
-        Err(end) => in_string(text, start - 1).ok_or(end),
+        Ok(Rewritten { json, map, end }) => {
+            return Ok(Excerpt {
+                json,
+                range: start..end,
+                url: None,
+                maps: vec![map],
+            });
+        }
+        Err(bytes) => read += bytes,
+    }
+    match is_quoted {
+        true => in_string(text, start - 1).map_err(|bytes| read + bytes),
+        false => Err(read),
     }
 }
 
-/// Returns the object in a string that begins at an offset.
-fn in_string(text: &str, start: usize) -> Option<Excerpt> {
-    let Rewritten { json, map, end } = rewritten(text, start).ok()?;
-    let inner: String = serde_json::from_str(&json).ok()?;
-    serde_json::from_str::<serde::de::IgnoredAny>(&inner).ok()?;
-    Some(Excerpt {
-        maps: vec![decode_map(&json, 0), map],
-        json: inner,
+/// Returns the object in a string that begins at an offset, or the number of bytes that were read in
+/// vain.
+fn in_string(text: &str, start: usize) -> Result<Excerpt, usize> {
+    let Rewritten { json, map, end } = rewritten_string(text, start)?;
+    let inner: Option<String> = serde_json::from_str(&json).ok();
+    let inner = inner.filter(|it| serde_json::from_str::<serde::de::IgnoredAny>(it).is_ok());
+    Ok(Excerpt {
+        json: inner.ok_or(end - start)?,
         range: start..end,
         url: None,
+        maps: vec![decode_map(&json, 0), map],
     })
 }
 
-/// A request line with a URL: `POST https://…`, or `curl -X POST \` and the URL on the next line.
-static SENT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"(?i)\bPOST\b["']?[\s\\]+["']?(https?://[^\s"'\\]+)"#));
+/// A request with a URL: `POST https://…`, a command for `curl`, also with the URL on the next line.
+static SENT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?i)(?:\bPOST\b["']?[\s\\]+|\bcurl\b[^\n"'{]{0,200}?\s)(?:--url\s+)?["']?(https?://[^\s"'\\]+)"#,
+    )
+});
 
 /// A line of a log about a request that was sent, as `httpx` writes it.
 static WAS_SENT: LazyLock<Regex> = LazyLock::new(|| {
@@ -129,11 +144,14 @@ static WAS_SENT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A request line without a host, and the header with the host. In Python's logs, the ends of lines
-/// are escaped.
-static SENT_TO_HOST: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?is)\bPOST\s+(/\S*)\s+HTTP/[\d.]+.{0,4000}?(?:\b|\\n)host:\s*([\w.:-]+)")
-});
+/// A request line without a host.
+static REQUEST_LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bPOST\s+(/\S*)\s+HTTP/[\d.]+"));
+
+/// The header with the host. In Python's logs, the ends of lines are escaped.
+static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)(?:\b|\\n)host:\s*([\w.:-]+)"));
+
+/// The maximum distance between a body and its URL, in bytes.
+const NEAR: usize = 8 << 10;
 
 fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
@@ -142,20 +160,30 @@ fn pattern(pattern: &str) -> Regex {
 /// Returns the URL of the endpoint that an object in a log was sent to. `before` is the text between
 /// the previous object and this one, and `after` is the text up to the next object.
 fn url_near(before: &str, after: &str) -> Option<String> {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..];
+    let after = &after[..after.floor_char_boundary(NEAR)];
     let logged = WAS_SENT.captures(after);
     let logged = logged.and_then(|found| found.get(1).or(found.get(2)));
-    let sent = SENT.captures_iter(before).last();
-    let sent = sent.and_then(|found| found.get(1));
-    let to_host = SENT_TO_HOST.captures_iter(before).last();
-    let to_host = to_host.map(|found| format!("https://{}{}", &found[2], &found[1]));
+    // A line about the previous request, which was sent before this object was printed.
+    let is_answered = |end: usize| before[end..].starts_with(" \"");
+    let sent = SENT.captures_iter(before).filter_map(|found| found.get(1));
+    let sent = sent.filter(|url| !is_answered(url.end())).last();
     [
         logged.map(|url| url.as_str().to_owned()),
         sent.map(|url| url.as_str().to_owned()),
-        to_host,
+        url_of_host(before),
     ]
     .into_iter()
     .flatten()
     .find(|url| matches!(Address::of(url), Address::Known(_)))
+}
+
+/// Returns the URL of the last request in a dump, from its first line and its `Host` header.
+fn url_of_host(dump: &str) -> Option<String> {
+    let line = REQUEST_LINE.captures_iter(dump).last()?;
+    let headers = &dump[line.get(0)?.end()..];
+    let host = HOST.captures(headers)?;
+    Some(format!("https://{}{}", &host[1], &line[1]))
 }
 
 #[cfg(test)]
@@ -194,8 +222,23 @@ mod tests {
 
     #[test]
     fn braces_are_not_read_again_and_again() {
-        let text = "{'a':".repeat(200_000);
-        assert_eq!(excerpts(&text).count(), 0);
+        for part in [
+            "{'a':",
+            "'{' ",
+            "'{0}'\n",
+            "{a:<",
+            "{[",
+            "{'\\N{",
+            "b'{",
+            "POST /x HTTP/1.1 ",
+        ] {
+            let text = part.repeat(100_000);
+            assert_eq!(
+                excerpts(&text).filter(|it| it.json.len() > 9).count(),
+                0,
+                "{part}"
+            );
+        }
     }
 
     #[test]
@@ -221,5 +264,13 @@ mod tests {
             assert_eq!(url_near(&before, &after).as_deref(), Some(url), "{before}");
         }
         assert_eq!(url_near("POST https://api.openai.com/v1/ \n", ""), None);
+        assert_eq!(
+            url_near(&format!("POST {url} \"HTTP/1.1 200 OK\"\n"), ""),
+            None
+        );
+        assert_eq!(
+            url_near(&format!("curl {url} -d '"), "").as_deref(),
+            Some(url)
+        );
     }
 }

@@ -79,6 +79,8 @@ pub(crate) struct Lines<R> {
     number: usize,
     /// `true` if the file has been found to consist of lines rather than one document.
     is_split: bool,
+    /// `true` if the file begins with a line of text.
+    is_log: bool,
     /// The lines that were read to detect the form of the file.
     ahead: std::collections::VecDeque<Line>,
 }
@@ -87,13 +89,7 @@ impl<R: Read> Input<R> {
     /// Detects the form of a file by its first lines. The file consists of lines if the first line
     /// is a complete document and another document follows.
     pub(crate) fn open(reader: R) -> Result<Input<R>, InputError> {
-        let mut lines = Lines {
-            reader: BufReader::with_capacity(1 << 16, reader),
-            read: 0,
-            number: 0,
-            is_split: false,
-            ahead: [].into(),
-        };
+        let mut lines = Lines::new(reader);
         let mut head = Vec::new();
         let (Some(first), Some(second)) =
             (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?)
@@ -101,9 +97,9 @@ impl<R: Read> Input<R> {
             return Ok(Input::Document(head));
         };
         let mut ahead = vec![first, second];
-        if are_lines(&ahead[0].bytes, &ahead[1].bytes)
-            || lines.begin_with_text(&mut ahead, &mut head)?
-        {
+        let are_lines = are_lines(&ahead[0].bytes, &ahead[1].bytes);
+        lines.is_log = !are_lines && lines.begin_with_text(&mut ahead, &mut head)?;
+        if are_lines || lines.is_log {
             lines.ahead = ahead.into();
             lines.is_split = true;
             return Ok(Input::Lines(lines));
@@ -181,6 +177,56 @@ fn is_json(bytes: &[u8]) -> bool {
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
+    fn new(reader: R) -> Lines<R> {
+        Lines {
+            reader: BufReader::with_capacity(1 << 16, reader),
+            read: 0,
+            number: 0,
+            is_split: false,
+            is_log: false,
+            ahead: [].into(),
+        }
+    }
+
+    /// Returns `true` if the file begins with a line of text.
+    pub(crate) fn are_of_log(&self) -> bool {
+        self.is_log
+    }
+
+    /// Reads the next lines as one text, up to [`MAX_FILE_BYTES`] and the end of the line there.
+    /// Returns the text and the number of its first line. The text is empty at the end of the file.
+    pub(crate) fn text(&mut self) -> Result<(usize, Vec<u8>), InputError> {
+        let first = self
+            .ahead
+            .front()
+            .map_or(self.number + 1, |line| line.number);
+        let (mut text, mut number) = (Vec::new(), first);
+        for line in self.ahead.drain(..) {
+            text.extend(std::iter::repeat_n(b'\n', line.number - number));
+            text.extend(line.bytes);
+            text.push(b'\n');
+            number = line.number + 1;
+        }
+        let most = MAX_FILE_BYTES.saturating_sub(text.len() as u64);
+        let start = text.len();
+        (&mut self.reader)
+            .take(most)
+            .read_to_end(&mut text)
+            .map_err(InputError::Failed)?;
+        if text.len() as u64 >= MAX_FILE_BYTES && !text.ends_with(b"\n") {
+            (&mut self.reader)
+                .take(MAX_FILE_BYTES)
+                .read_until(b'\n', &mut text)
+                .map_err(InputError::Failed)?;
+        }
+        self.read += (text.len() - start) as u64;
+        self.number = number - 1 + memchr::memchr_iter(b'\n', &text[start..]).count();
+        match self.read > MOST {
+            true => Err(InputError::Lines(MOST)),
+            false => Ok((first, text)),
+        }
+    }
+
     /// Returns `true` if a file begins with lines of text, followed by a line with a document.
     /// Keeps the lines that it reads.
     fn begin_with_text(
@@ -352,6 +398,24 @@ mod tests {
             Input::open(huge.as_bytes()),
             Err(InputError::Document(_))
         ));
+    }
+
+    #[test]
+    fn a_log_is_read_in_large_parts() {
+        let line = format!("12:00 {{\"a\": \"{}\"}}\n", "x".repeat(1 << 20));
+        let count = (MAX_FILE_BYTES >> 20) as usize + 3;
+        let log = format!("\nstarted\n\n{}", line.repeat(count));
+        let Ok(Input::Lines(mut lines)) = Input::open(log.as_bytes()) else {
+            panic!("these are lines");
+        };
+        assert!(lines.are_of_log());
+        let (first, text) = lines.text().expect("it is read");
+        assert_eq!(first, 2);
+        let (second, rest) = lines.text().expect("it is read");
+        assert_eq!(second, 2 + memchr::memchr_iter(b'\n', &text).count());
+        assert!(text.len() as u64 >= MAX_FILE_BYTES && text.ends_with(b"\n"));
+        assert_eq!([b"\n", &text[..], &rest[..]].concat(), log.as_bytes());
+        assert!(lines.text().expect("it is read").1.is_empty());
     }
 
     #[test]

@@ -17,7 +17,8 @@ const SETTINGS: [&str; 2] = ["model_parameters", "optional_params"];
 const OF_REQUEST: [&str; 4] = ["model", "messages", "input", "tools"];
 
 /// Members that only a log has.
-const OF_LOG: [&str; 6] = [
+const OF_LOG: [&str; 7] = [
+    "additional_args",
     "call_type",
     "litellm_call_id",
     "response",

@@ -4,18 +4,16 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::said::{Exchange, is_refused};
+use super::said::{Exchange, is_accepted};
 use super::{Basis, Dictionary};
 use crate::json;
-use crate::lint::{Excerpt, FoundBody, excerpts, find, recognise};
+use crate::lint::{excerpts, find, recognise};
 
 /// A request in a log.
 struct Request {
     /// The value of the body.
     body: Value,
-    /// The object that contains the body.
-    excerpt: Range<usize>,
-    /// The body.
+    /// The range of the body in the log.
     range: Range<usize>,
     url: Option<String>,
 }
@@ -28,34 +26,53 @@ pub fn requests(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the requests in a log, each with the text up to the next request. If there are several,
-/// returns those that were rejected, as far as that is known.
+/// Returns the requests in a log that were rejected, each with the text of its answer: the text up
+/// to the next request or, if the log shows messages before bodies, the text from the previous
+/// request on. If no text says why a request was rejected, returns the whole log as one answer, with
+/// the request if there is only one.
 pub fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let requests = found(text);
-    if let [request] = requests.as_slice() {
-        let after = request.with_answer(text, request.excerpt.start..text.len());
-        return match says_why(&after.answer) {
-            true => vec![after],
-            false => vec![request.with_answer(text, 0..text.len())],
-        };
-    }
-    let starts = requests.iter().map(|request| request.excerpt.start);
-    let ends = starts.skip(1).chain([text.len()]);
-    let mut exchanges: Vec<Exchange> = requests
-        .iter()
-        .zip(ends)
-        .map(|(request, end)| request.with_answer(text, request.excerpt.start..end))
+    let bounds = requests.iter().map(|request| request.range.clone());
+    let starts: Vec<usize> = [0]
+        .into_iter()
+        .chain(bounds.clone().map(|it| it.end))
         .collect();
-    if exchanges.iter().any(|it| is_refused(&it.answer)) {
-        exchanges.retain(|it| is_refused(&it.answer));
-        exchanges
-    } else {
-        exchanges.pop().into_iter().collect()
+    let ends: Vec<usize> = bounds.map(|it| it.start).chain([text.len()]).collect();
+    let gaps: Vec<&str> = starts
+        .into_iter()
+        .zip(ends)
+        .map(|(start, end)| text.get(start..end).unwrap_or_default())
+        .collect();
+    let line = gaps[0].rsplit('\n').next().unwrap_or_default();
+    let is_only_before = requests.len() == 1 && says_why(gaps[0]) && !says_why(gaps[1]);
+    let are_messages_first = is_only_before || says_why(line);
+    let answers = match are_messages_first {
+        true => &gaps[..],
+        false => &gaps[1..],
+    };
+    let rejected: Vec<Exchange> = requests
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| says_why(answer))
+        .map(|(request, answer)| request.with_answer((*answer).to_owned()))
+        .collect();
+    if !rejected.is_empty() {
+        return rejected;
+    }
+    let whole = gaps.join("{}");
+    match requests.as_slice() {
+        [] => Vec::new(),
+        [request] => vec![request.with_answer(whole)],
+        _ => vec![Exchange::of_answer(whole)],
     }
 }
 
-/// Returns `true` if a part of a log contains a known message that says why a request was rejected.
+/// Returns `true` if a part of a log contains a known message that says why a request was rejected,
+/// and does not show that the request was accepted.
 fn says_why(text: &str) -> bool {
+    if is_accepted(text) {
+        return false;
+    }
     let explained = Dictionary::bundled().explain(text);
     explained
         .iter()
@@ -63,12 +80,9 @@ fn says_why(text: &str) -> bool {
 }
 
 impl Request {
-    /// Returns the request with a part of the log as its answer. The text of the conversation is
-    /// not part of the answer.
-    fn with_answer(&self, text: &str, part: Range<usize>) -> Exchange {
-        let (before, after) = (part.start..self.range.start, self.range.end..part.end);
+    fn with_answer(&self, answer: String) -> Exchange {
         Exchange {
-            answer: format!("{}{{}}{}", &text[before], &text[after]),
+            answer,
             url: self.url.clone(),
             request: serde_json::to_string_pretty(&self.body).ok(),
         }
@@ -81,27 +95,25 @@ fn found(text: &str) -> Vec<Request> {
         let Ok(document) = json::parse(&excerpt.json) else {
             continue;
         };
-        for body in find(document, None).bodies {
-            let is_sent = is_request(&body.value) || is_likely_request(&body.value);
-            let Some(range) = range_of(&body, &excerpt).filter(|_| is_sent) else {
-                continue;
-            };
-            requests.push(Request {
-                range,
-                body: body.value,
-                excerpt: excerpt.range.clone(),
-                url: excerpt.url.clone(),
-            });
+        let bodies = find(document, None).bodies;
+        let tree = match bodies.is_empty() {
+            true => None,
+            false => json::parse_tree(&excerpt.json).ok(),
+        };
+        for body in bodies {
+            let is_wanted = is_request(&body.value) || is_likely_request(&body.value);
+            let at = body.string.as_ref().unwrap_or(&body.at);
+            let value = tree.as_ref().and_then(|tree| tree.locate(at));
+            if let Some(value) = value.filter(|_| is_wanted) {
+                requests.push(Request {
+                    body: body.value,
+                    range: excerpt.to_text(value.span.clone()),
+                    url: excerpt.url.clone(),
+                });
+            }
         }
     }
     requests
-}
-
-/// Returns the range of a body in the text that contains its excerpt.
-fn range_of(body: &FoundBody, excerpt: &Excerpt) -> Option<Range<usize>> {
-    let tree = json::parse_tree(&excerpt.json).ok()?;
-    let value = tree.locate(body.string.as_ref().unwrap_or(&body.at))?;
-    Some(excerpt.to_text(value.span.clone()))
 }
 
 /// Returns `true` for a body with a conversation.
@@ -127,18 +139,50 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const NO: &str = "Error code: 400 - {'error': {'message': \"Invalid value: 'usr'. Supported values are: 'a'.\"}}";
+    const OTHER: &str = "Error code: 400 - {'error': {'message': \"Unknown parameter: 'odd'.\"}}";
+
+    fn body(text: &str) -> String {
+        format!("{{'messages': [{{'role': 'user', 'content': '{text}'}}], 'model': 'm'}}")
+    }
+
+    /// Returns the content of the first message of each request, and whether its answer contains
+    /// the first or the second message.
+    fn told(log: &str) -> Vec<(String, bool, bool)> {
+        let content = |exchange: &Exchange| {
+            let request: Value =
+                serde_json::from_str(exchange.request.as_deref().unwrap_or("{}")).expect("JSON");
+            request["messages"][0]["content"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        exchanges_of_log(log)
+            .iter()
+            .map(|it| {
+                (
+                    content(it),
+                    it.answer.contains("usr"),
+                    it.answer.contains("odd"),
+                )
+            })
+            .collect()
+    }
+
     #[test]
     fn a_debug_log_has_the_request_and_its_answer() {
-        let log = "DEBUG:openai._base_client:Request options: {'method': 'post', 'url': '/chat/completions', 'json_data': {'messages': \
-            [{'role': 'user', 'content': 'Error code: 500'}], 'model': 'm'}}\n\
-            INFO:httpx:HTTP Request: POST https://api.openai.com/v1/chat/completions \"HTTP/1.1 400 Bad Request\"\n\
-            openai.BadRequestError: Error code: 400 - {'error': {'message': 'no'}}\n";
-        let exchange = exchanges_of_log(log).remove(0);
+        let log = format!(
+            "DEBUG:openai._base_client:Request options: {{'method': 'post', 'url': '/chat/completions', 'json_data': {}}}\n\
+             INFO:httpx:HTTP Request: POST https://api.openai.com/v1/chat/completions \"HTTP/1.1 400 Bad Request\"\n\
+             openai.BadRequestError: {NO}\n",
+            body("Error code: 500")
+        );
+        let exchange = exchanges_of_log(&log).remove(0);
         assert_eq!(
             exchange.url.as_deref(),
             Some("https://api.openai.com/v1/chat/completions")
         );
-        assert!(!exchange.answer.contains("500") && exchange.answer.contains("'message': 'no'"));
+        assert!(!exchange.answer.contains("500") && exchange.answer.contains("'message': "));
         let body: Value = serde_json::from_str(&exchange.request.expect("a body")).expect("JSON");
         assert_eq!(
             body,
@@ -147,22 +191,47 @@ mod tests {
     }
 
     #[test]
-    fn of_several_requests_those_that_were_rejected_are_returned() {
-        let one = |text: &str, status: u16| {
-            format!(
-                "Request options: {{'json_data': {{'messages': [{{'role': 'user', 'content': '{text}'}}], 'model': 'm'}}}}\n\
-                 HTTP Request: POST https://h/v1 \"HTTP/1.1 {status} OK\"\n"
-            )
-        };
-        let log = [one("a", 200), one("b", 400), one("c", 200)].concat();
-        let found = exchanges_of_log(&log);
-        assert_eq!(found.len(), 1);
-        assert!(
-            found[0]
-                .request
-                .as_ref()
-                .is_some_and(|it| it.contains("\"b\""))
+    fn each_message_belongs_to_its_request() {
+        let (a, b, c) = (body("a"), body("b"), body("c"));
+        let ok = "HTTP Request: POST https://h/v1 \"HTTP/1.1 200 OK\"\n";
+        let found = |content: &str, usr: bool, odd: bool| (content.to_owned(), usr, odd);
+        // Of several requests, those that were rejected.
+        assert_eq!(
+            told(&format!("{a}\n{ok}{b}\n{NO}\n{c}\n{ok}")),
+            [found("b", true, false)]
         );
-        assert!(exchanges_of_log("nothing").is_empty());
+        // Messages before their bodies, as in `print(error, error.request.content)`.
+        assert_eq!(
+            told(&format!("{NO} {a}\n{OTHER} {b}\n")),
+            [found("a", true, false), found("b", false, true)]
+        );
+        assert_eq!(
+            told(&format!("{NO} {a}\n{OTHER} {b}\nTraceback:\n{OTHER}\n")),
+            [found("a", true, false), found("b", false, true)]
+        );
+        assert_eq!(told(&format!("{NO} {a}\n")), [found("a", true, false)]);
+        // The words of a model are no answer of the provider.
+        assert_eq!(
+            told(&format!(
+                "{a}\n{ok}{{'choices': [{{'message': {{'content': \"{NO}\"}}}}]}}\n{b}\n{OTHER}"
+            )),
+            [found("b", false, true)]
+        );
+        // A message before several bodies, and an unknown one, may belong to any of them.
+        assert_eq!(told(&format!("{NO}\n{a}\n{b}\n")), [found("", true, false)]);
+        assert_eq!(
+            told(&format!("{a}\n{b}\nit is quite odd")),
+            [found("", false, true)]
+        );
+        assert_eq!(
+            told(&format!("{a}\nit is quite odd")),
+            [found("a", false, true)]
+        );
+        // Several bodies in one object.
+        let batch = format!(
+            "INFO {{'requests': [{{'custom_id': 'a', 'body': {a}}}, {{'custom_id': 'b', 'body': {b}}}]}}\n{NO}"
+        );
+        assert_eq!(told(&batch), [found("b", true, false)]);
+        assert!(told("nothing").is_empty());
     }
 }

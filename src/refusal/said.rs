@@ -362,9 +362,16 @@ pub(super) fn status(text: &str) -> Option<u16> {
     all.all(|other: u16| other == status).then_some(status)
 }
 
-/// Returns `true` if a part of a log contains the status of a rejected request.
-pub(super) fn is_refused(text: &str) -> bool {
-    statuses(text).next().is_some()
+/// The status of an answer in a log: of `httpx`, `OkHttp` and `curl -v`.
+static LOGGED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?:"HTTP/[\d.]+ |(?m:^)<-- |(?m:^)< HTTP/[\d.]+ )([1-5]\d\d)(?-u:\b)"#)
+});
+
+/// Returns `true` if a part of a log shows the status of an accepted request, and none of a rejected
+/// one.
+pub(super) fn is_accepted(text: &str) -> bool {
+    let mut statuses = LOGGED_STATUS.captures_iter(text).peekable();
+    statuses.peek().is_some() && statuses.all(|status| status[1].starts_with(['1', '2', '3']))
 }
 
 /// Returns the statuses of errors in a string.

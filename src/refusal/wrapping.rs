@@ -119,17 +119,18 @@ pub(super) fn without_frames(text: &str) -> Cow<'_, str> {
     FRAMES.replace_all(text, "}\n")
 }
 
-/// A header of an HTTP answer, as a member of an object or as a line of `curl -v`.
+/// A header of HTTP, as a member of an object or as a line of `curl -v` or Python's `http.client`.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?imx)
         ["'] (?: connection | date | server | vary | via | (?: access-control | alt | cache | cf | content | cross-origin | permissions | referrer
             | strict-transport | transfer | x ) -[a-z-]+ ) ["'] \s* : \s* (?: "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' ) ,?
-        | ^ < \x20 [a-z0-9-]+ : \x20 .* $"#,
+        | ^ (?: [<>*] | header: ) \x20 [a-z0-9-]+ : \x20 .* $
+        | ^ send: \x20 .* $"#,
     )
 });
 
-/// Removes the headers of an HTTP answer, which are not its message.
+/// Removes the headers of HTTP, which are not an answer's message, and may contain a key.
 pub(super) fn without_headers(text: &str) -> Cow<'_, str> {
     HEADER.replace_all(text, "")
 }

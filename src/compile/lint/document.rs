@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::check::{About, Problem};
 use crate::compile::compiler::Compiler;
@@ -61,7 +61,8 @@ impl Judged {
     fn moved(mut self, excerpt: &Excerpt) -> Judged {
         for told in &mut self.told {
             told.range = excerpt.to_text(told.range.clone());
-            told.within = Some(excerpt.range.clone());
+            let within = told.within.take().map(|within| excerpt.to_text(within));
+            told.within = within.or(Some(excerpt.range.clone()));
         }
         self
     }
@@ -176,23 +177,47 @@ impl DocumentJudge<'_> {
     pub(super) fn excerpts(&self, text: &str) -> Option<Judged> {
         let mut all = Judged::default();
         let mut is_empty = true;
+        let mut end = 0;
         for excerpt in excerpts(text) {
-            let Ok(document) = json::parse(&excerpt.json) else {
-                continue;
-            };
-            let mut judged = self.document(&excerpt.json, document, excerpt.url.as_deref());
+            all.told
+                .extend(broken_lines(text, end..excerpt.range.start));
+            end = excerpt.range.end;
+            let mut judged = self.excerpt(&excerpt);
             judged.told.retain(|told| told.stranger.is_none());
             is_empty &= judged.is_empty();
             all.add(judged.moved(&excerpt));
         }
+        all.told.extend(broken_lines(text, end..text.len()));
         (!is_empty).then_some(all)
     }
 
-    /// Checks a document. `near` is the URL of a request near it, if it is in a log.
-    fn document(&self, text: &str, document: Value, near: Option<&str>) -> Judged {
+    fn excerpt(&self, excerpt: &Excerpt) -> Judged {
+        match json::parse(&excerpt.json) {
+            Ok(mut document) => {
+                // LiteLLM prints this setting, but does not send it.
+                if let Some(members) = document.as_object_mut()
+                    && members.get("extra_body").is_some_and(|it| *it == json!({}))
+                {
+                    members.remove("extra_body");
+                }
+                self.document(&excerpt.json, document, Some(excerpt))
+            }
+            Err(error) if is_like_body(&excerpt.json) => Judged {
+                told: vec![broken(error.range.clone(), &error)],
+                ..Judged::default()
+            },
+            Err(_) => Judged::default(),
+        }
+    }
+
+    /// Checks a document, which may be an excerpt from a log.
+    fn document(&self, text: &str, document: Value, excerpt: Option<&Excerpt>) -> Judged {
+        let near = excerpt.and_then(|excerpt| excerpt.url.as_deref());
         let is_capture = document
             .pointer("/log/entries")
             .is_some_and(Value::is_array);
+        // The text around a body may contain a key.
+        let is_private = is_capture || excerpt.is_some();
         let Harvest {
             bodies,
             passed_over,
@@ -230,7 +255,7 @@ impl DocumentJudge<'_> {
         let mut places = Places::new(text);
         wrong
             .into_iter()
-            .for_each(|body| body.tell(&mut places, is_capture, &mut all.told));
+            .for_each(|body| body.tell(&mut places, is_private, &mut all.told));
         for (string, error) in unreadable {
             let told = broken(places.of_mistake(&string, error.range.clone()), &error);
             all.told.push(Told {
@@ -439,20 +464,17 @@ struct JudgedBody {
 }
 
 impl JudgedBody {
-    fn tell(self, places: &mut Places<'_>, is_capture: bool, told: &mut Vec<Told>) {
-        let within = self
-            .string
-            .as_ref()
-            .filter(|_| is_capture)
-            .and_then(|string| places.literal(string));
+    fn tell(self, places: &mut Places<'_>, is_private: bool, told: &mut Vec<Told>) {
+        let whole = self.string.as_ref().unwrap_or(&self.at);
+        let within = places.literal(whole).filter(|_| is_private);
         if let Some(WrongUrl { path, string, at }) = self.wrong_url {
             let wrong = problem(&rules::WRONG_PATH, path.message(), Some(&path.help()));
             let wrong = Problem {
                 severity: Some(path.severity()),
                 ..wrong
             };
-            // The URL in a capture may contain a key.
-            let (string, at) = match is_capture {
+            // The URL may contain a key, too.
+            let (string, at) = match is_private {
                 true => (&self.string, &self.at),
                 false => (&string, &at),
             };
@@ -489,6 +511,9 @@ enum Syntax {
 /// Returns the syntax of a text, judging by its beginning.
 fn syntax(text: &str) -> Syntax {
     let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with("//") || text.starts_with("/*") {
+        return Syntax::Program;
+    }
     let inner = text.trim_start_matches(|sign: char| "{[( \n\r\t".contains(sign));
     let brackets = &text[..text.len() - inner.len()];
     let is_object = brackets.contains('{');
@@ -500,6 +525,34 @@ fn syntax(text: &str) -> Syntax {
         Some(sign) if sign.is_alphanumeric() && !is_object => Syntax::Text,
         _ => Syntax::Json,
     }
+}
+
+/// Returns `true` for an object with the conversation of a request, judging by its text.
+fn is_like_body(json: &str) -> bool {
+    ["\"messages\"", "\"contents\"", "\"input\""]
+        .iter()
+        .any(|name| json.contains(name))
+}
+
+/// Returns the lines in a part of a log that begin like JSON but contain a mistake.
+fn broken_lines(text: &str, part: Range<usize>) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut start = part.start;
+    for line in text[part].split_inclusive('\n') {
+        let is_line = start == 0 || text[..start].ends_with('\n');
+        if is_line
+            && line.trim_start().starts_with("{\"")
+            && let Err(error) = json::parse(line)
+        {
+            let range = start + error.range.start..start + error.range.end;
+            told.push(Told {
+                within: Some(start..start + line.len()),
+                ..broken(range, &error)
+            });
+        }
+        start += line.len();
+    }
+    told
 }
 
 /// Reports a log that contains no body, at its first line.

@@ -123,6 +123,7 @@ impl<'c> Linting<'c> {
         );
         match Input::open(reader)? {
             Input::Document(bytes) => self.document(&path, &bytes),
+            Input::Lines(lines) if lines.are_of_log() => self.log(&path, lines)?,
             Input::Lines(lines) => self.lines(&path, lines)?,
         }
         if before.0 == self.bodies()
@@ -185,6 +186,32 @@ impl<'c> Linting<'c> {
             bytes: bytes.len() as u64,
         };
         self.keep(path, 1, text.as_str(), judged, place);
+    }
+
+    /// Checks the bodies in a log, whose lines need not be documents.
+    fn log(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
+        loop {
+            let (number, bytes) = lines.text()?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let text = SourceText::from_bytes(&bytes).or_else(|error| {
+                self.not_text(path, number, &bytes, &error);
+                let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
+                SourceText::from_bytes(text.as_bytes())
+            });
+            // With the characters that replace its bytes, the text may be too large.
+            let Ok(text) = text else { continue };
+            let Linting { judge, pool, .. } = self;
+            let judged = within(pool.as_ref(), || judge.excerpts(text.as_str()));
+            let judged = judged.unwrap_or_default();
+            let place = BatchPlace {
+                number,
+                is_line: false,
+                bytes: bytes.len() as u64,
+            };
+            self.keep(path, number, text.as_str(), judged, place);
+        }
     }
 
     fn lines(&mut self, path: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
@@ -323,7 +350,10 @@ impl<'c> Linting<'c> {
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
-            // The parts are sorted by location.
+            // The parts are sorted by location, except for a few that are cut differently.
+            if part.start < counted {
+                (counted, at) = (0, Position { line, column: 1 });
+            }
             at = after(at, &text[counted..part.start]);
             counted = part.start;
             findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
