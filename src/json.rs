@@ -12,7 +12,7 @@ mod scan;
 mod literal;
 
 pub use commas::blank_trailing_commas;
-pub(crate) use literal::{Rewritten, rewritten, rewritten_string};
+pub(crate) use literal::{Rewritten, Unread, rewritten, rewritten_string};
 pub use pointer::Pointer;
 pub(crate) use quoted::decode_map;
 pub(crate) use scan::MAX_DEPTH;

@@ -16,8 +16,8 @@ mod logged;
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use explanation::{Basis, Explanation, Stated};
-pub use logged::{exchanges_of_log, has_history, is_request, requests};
-pub use said::{Exchange, exchanges, objects};
+pub(crate) use logged::{exchanges_of_log, is_request, requests};
+pub use said::{Exchange, exchanges};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;

@@ -17,7 +17,7 @@ use crate::lint::{Unrecognised, recognise};
 use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges,
-    exchanges_of_log, has_history, is_request, objects, requests,
+    exchanges_of_log, is_request, requests,
 };
 use crate::report::findings_json;
 use crate::system::is_input;
@@ -328,7 +328,7 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
 /// Returns the likely wire format of a body that fits several formats. A chat at a known server
 /// other than Ollama uses OpenAI's format.
 fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
-    let body = objects(body).into_iter().next()?;
+    let body = only_request(body)?;
     let Err(Unrecognised::Ambiguous(wires)) = recognise(&body) else {
         return None;
     };
@@ -361,26 +361,18 @@ fn target_at(host: &str) -> LintTarget<'static> {
 
 /// Finds a request body in a dump that also contains the answer.
 fn request_in(dump: &str) -> Option<String> {
-    let body = requests(dump).into_iter().find(is_request)?;
+    let body = requests(dump).into_iter().next()?;
     serde_json::to_string_pretty(&body).ok()
-}
-
-/// Returns `true` for a request. Returns `false` for a call whose `input` is a string: if a body
-/// cannot be parsed, its calls are found alone.
-fn is_whole_request(value: &Value) -> bool {
-    let is_call = value.get("input").is_some_and(Value::is_string) && value.get("model").is_none();
-    has_history(value) && !is_call
 }
 
 /// Returns the request body in a file; `None` if there are several, because any of them may be the
 /// rejected one.
 fn only_request(text: &str) -> Option<Value> {
-    let whole = objects(text).into_iter().filter(is_whole_request);
-    let mut found: Vec<Value> = whole.collect();
-    if found.is_empty() {
-        found = requests(text);
-    }
-    found.pop().filter(|_| found.is_empty())
+    let whole = serde_json::from_str(text).ok().filter(is_request);
+    whole.or_else(|| {
+        let mut found = requests(text);
+        found.pop().filter(|_| found.is_empty())
+    })
 }
 
 fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {

@@ -24,6 +24,15 @@ pub(crate) struct Rewritten {
     pub(crate) end: usize,
 }
 
+/// A text that is not a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The number of bytes that were read in vain.
+    pub(crate) bytes: usize,
+    /// The end of the line or the text, if it cuts off a string in the value.
+    pub(crate) cut_at: Option<usize>,
+}
+
 /// Rewrites the value that begins at an offset in a text. JSON is copied unchanged.
 ///
 /// `None` and `undefined` become `null`; members without a value (`undefined`, `NOT_GIVEN`) are left
@@ -32,24 +41,24 @@ pub(crate) struct Rewritten {
 ///
 /// # Errors
 ///
-/// Returns the number of bytes that were read in vain if the text stops being a value.
-pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, usize> {
+/// Returns what was read in vain if the text stops being a value.
+pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
     let mut reader = Reader::new(text, start, &work);
     let read = reader.value(MAX_DEPTH);
-    read.map(|()| reader.finish()).ok_or_else(|| work.get() + 1)
+    reader.finish(read)
 }
 
 /// Rewrites the string that begins at an offset in a text, without the literals that follow it.
 ///
 /// # Errors
 ///
-/// Returns the number of bytes that were read in vain if there is no string.
-pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, usize> {
+/// Returns what was read in vain if there is no string.
+pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
     let mut reader = Reader::new(text, start, &work);
     let read = reader.literal();
-    read.map(|()| reader.finish()).ok_or_else(|| work.get() + 1)
+    reader.finish(read)
 }
 
 struct Reader<'t, 'w> {
@@ -59,6 +68,8 @@ struct Reader<'t, 'w> {
     map: OffsetMap,
     /// `true` while the reader is in a value that is left out.
     is_muted: bool,
+    /// The end of the line or the text, if it cuts off a string.
+    cut_at: Option<usize>,
     /// The number of bytes that were read, by this reader and those that it looks ahead with.
     work: &'w Cell<usize>,
 }
@@ -93,15 +104,23 @@ impl<'t, 'w> Reader<'t, 'w> {
             json: String::new(),
             map: OffsetMap::default(),
             is_muted: false,
+            cut_at: None,
             work,
         }
     }
 
-    fn finish(self) -> Rewritten {
-        Rewritten {
-            json: self.json,
-            map: self.map,
-            end: self.at,
+    /// Returns the value, if it was read.
+    fn finish(self, read: Option<()>) -> Result<Rewritten, Unread> {
+        match read {
+            Some(()) => Ok(Rewritten {
+                json: self.json,
+                map: self.map,
+                end: self.at,
+            }),
+            None => Err(Unread {
+                bytes: self.work.get() + 1,
+                cut_at: self.cut_at,
+            }),
         }
     }
 
@@ -158,9 +177,16 @@ impl<'t, 'w> Reader<'t, 'w> {
             }
             b'(' => self.parentheses(depth),
             b'<' => self.angle(depth),
-            _ if self.opening().is_some() => self.string(),
+            _ if self.opening().is_some() => self.string().or_else(|| self.cut()),
             _ => self.word(depth),
         }
+    }
+
+    /// Notes the end of the line or the text, if a string that could not be read reaches it.
+    fn cut(&mut self) -> Option<()> {
+        let is_end = self.byte().is_none_or(|byte| byte == b'\n');
+        self.cut_at = is_end.then_some(self.at);
+        None
     }
 
     /// Reads the members of an object up to its closing bracket.
@@ -474,21 +500,21 @@ impl<'t, 'w> Reader<'t, 'w> {
         Some(opening)
     }
 
-    /// Reads the characters of a string up to its closing quote.
+    /// Reads the characters of a string up to its closing quote. Only JavaScript's template literals
+    /// contain ends of lines.
     fn characters(&mut self, opening: Opening) -> Option<()> {
         loop {
             let rest = &self.text.as_bytes()[self.at..];
             let plain = rest
                 .iter()
                 .position(|byte| *byte == opening.quote || matches!(byte, b'\\' | b'"' | 0..=0x1f));
-            let Some(plain) = plain else {
-                self.count(rest.len());
-                return None;
-            };
-            self.copy(plain);
+            self.copy(plain.unwrap_or(rest.len()));
             let byte = self.byte()?;
             if byte == opening.quote {
                 return Some(());
+            }
+            if byte == b'\n' && opening.quote != b'`' {
+                return None;
             }
             if byte != b'\\' || opening.is_raw {
                 let json = quoted(char::from(byte));
@@ -709,6 +735,21 @@ mod tests {
             ("{[", 5_000),
         ] {
             assert_eq!(value(&open.repeat(times)), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn a_string_that_is_cut_off_ends_with_its_line() {
+        for (text, expected) in [
+            ("{'a': 'b {c}", Some(12)),
+            ("{'a': 'b\n'}", Some(8)),
+            ("{'a': ['b', \"c\\\"\n", Some(16)),
+            ("{'a': `b\nc`", None),
+            ("{'a': 'b' c", None),
+            ("{'a", None),
+        ] {
+            let unread = rewritten(text, 0).expect_err("not a value");
+            assert_eq!(unread.cut_at, expected, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::address::Address;
-use crate::json::{Rewritten, decode_map, rewritten, rewritten_string};
+use crate::json::{Rewritten, Unread, decode_map, rewritten, rewritten_string};
 use crate::source::OffsetMap;
 
 /// An object in a text, as JSON.
@@ -38,8 +38,12 @@ impl Excerpt {
 const MOST_READ: usize = 4;
 const ALWAYS_READ: usize = 4 << 20;
 
+/// The offset from which a text is not searched, because too much before it was read in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unsearched(pub(crate) usize);
+
 /// Returns the objects in a text that are not part of another object, in order.
-pub(crate) fn excerpts(text: &str) -> impl Iterator<Item = Excerpt> {
+pub(crate) fn excerpts(text: &str) -> impl Iterator<Item = Result<Excerpt, Unsearched>> {
     let mut found = Objects {
         text,
         at: 0,
@@ -48,12 +52,18 @@ pub(crate) fn excerpts(text: &str) -> impl Iterator<Item = Excerpt> {
     .peekable();
     let mut before = 0;
     std::iter::from_fn(move || {
-        let mut excerpt = found.next()?;
+        let mut excerpt = match found.next()? {
+            Ok(excerpt) => excerpt,
+            unsearched => return Some(unsearched),
+        };
         let Range { start, end } = excerpt.range;
-        let after = found.peek().map_or(text.len(), |next| next.range.start);
+        let after = match found.peek() {
+            Some(Ok(next)) => next.range.start,
+            Some(Err(_)) | None => text.len(),
+        };
         excerpt.url = url_near(&text[before..start], &text[end..after]);
         before = end;
-        Some(excerpt)
+        Some(Ok(excerpt))
     })
 }
 
@@ -67,39 +77,41 @@ struct Objects<'t> {
 }
 
 impl Iterator for Objects<'_> {
-    type Item = Excerpt;
+    type Item = Result<Excerpt, Unsearched>;
 
-    fn next(&mut self) -> Option<Excerpt> {
+    fn next(&mut self) -> Option<Self::Item> {
         loop {
             let start = self.at + memchr::memchr(b'{', &self.text.as_bytes()[self.at..])?;
-            match excerpt(self.text, start) {
+            let Unread { bytes, cut_at } = match excerpt(self.text, start) {
                 Ok(excerpt) => {
                     self.at = excerpt.range.end;
-                    return Some(excerpt);
+                    return Some(Ok(excerpt));
                 }
-                Err(read) => {
-                    self.at = start + 1;
-                    self.work = self.work.checked_sub(read)?;
-                }
+                Err(unread) => unread,
+            };
+            if self.work < bytes {
+                self.at = self.text.len();
+                return Some(Err(Unsearched(start)));
             }
+            self.work -= bytes;
+            // What follows in a string that is cut off is part of the string.
+            self.at = cut_at.unwrap_or(start + 1);
         }
     }
 }
 
-/// Returns the object that begins at a brace, or whose string begins before it. Fails with the number
-/// of bytes that were read in vain.
-fn excerpt(text: &str, start: usize) -> Result<Excerpt, usize> {
+/// Returns the object that begins at a brace, or whose string begins before it.
+fn excerpt(text: &str, start: usize) -> Result<Excerpt, Unread> {
     let before = &text[..start];
     let is_quoted = before.ends_with(['\'', '"', '`']);
     let is_bytes = is_quoted && before[..start - 1].ends_with('b');
-    let mut read = 0;
-    if is_bytes {
-        match in_string(text, start - 2) {
-            Ok(excerpt) => return Ok(excerpt),
-            Err(bytes) => read += bytes,
-        }
-    }
-    match rewritten(text, start) {
+    let as_bytes = is_bytes.then(|| in_string(text, start - 2));
+    let read = match as_bytes {
+        Some(Ok(excerpt)) => return Ok(excerpt),
+        Some(Err(unread)) => unread.bytes,
+        None => 0,
+    };
+    let unread = match rewritten(text, start) {
         Ok(Rewritten { json, map, end }) => {
             return Ok(Excerpt {
                 json,
@@ -108,22 +120,29 @@ fn excerpt(text: &str, start: usize) -> Result<Excerpt, usize> {
                 maps: vec![map],
             });
         }
-        Err(bytes) => read += bytes,
-    }
-    match is_quoted {
-        true => in_string(text, start - 1).map_err(|bytes| read + bytes),
-        false => Err(read),
-    }
+        Err(unread) => unread,
+    };
+    let unread = Unread {
+        bytes: unread.bytes + read,
+        ..unread
+    };
+    let quoted = is_quoted.then(|| in_string(text, start - 1));
+    quoted.unwrap_or(Err(unread)).map_err(|last| Unread {
+        bytes: unread.bytes + last.bytes,
+        ..unread
+    })
 }
 
-/// Returns the object in a string that begins at an offset, or the number of bytes that were read in
-/// vain.
-fn in_string(text: &str, start: usize) -> Result<Excerpt, usize> {
+/// Returns the object in a string that begins at an offset.
+fn in_string(text: &str, start: usize) -> Result<Excerpt, Unread> {
     let Rewritten { json, map, end } = rewritten_string(text, start)?;
     let inner: Option<String> = serde_json::from_str(&json).ok();
     let inner = inner.filter(|it| serde_json::from_str::<serde::de::IgnoredAny>(it).is_ok());
     Ok(Excerpt {
-        json: inner.ok_or(end - start)?,
+        json: inner.ok_or(Unread {
+            bytes: end - start,
+            cut_at: None,
+        })?,
         range: start..end,
         url: None,
         maps: vec![decode_map(&json, 0), map],
@@ -191,7 +210,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<String> {
-        excerpts(text).map(|excerpt| excerpt.json).collect()
+        excerpts(text)
+            .flatten()
+            .map(|excerpt| excerpt.json)
+            .collect()
     }
 
     #[test]
@@ -208,12 +230,14 @@ mod tests {
         );
         assert_eq!(found(r#"body="{\"a\": 1}""#), ["{\"a\": 1}"]);
         assert!(found("{'a': [Array]} {").is_empty());
+        // A string that is cut off is not searched, but the next line is.
+        assert_eq!(found("{'a': \"b {'c': 1} d\n{'e': 2}"), ["{\"e\": 2}"]);
     }
 
     #[test]
     fn places_in_strings_are_those_of_the_text() {
         let text = r#"send: b'{"a": "it\'s \\"so\\" \xc3\xa9", "c": 12}'"#;
-        let excerpt = excerpts(text).next().expect("an object");
+        let excerpt = excerpts(text).flatten().next().expect("an object");
         let at = excerpt.json.find("12").expect("a number");
         assert_eq!(&text[excerpt.to_text(at..at + 2)], "12");
         let at = excerpt.json.find('é').expect("a letter");
@@ -234,11 +258,24 @@ mod tests {
         ] {
             let text = part.repeat(100_000);
             assert_eq!(
-                excerpts(&text).filter(|it| it.json.len() > 9).count(),
+                excerpts(&text)
+                    .flatten()
+                    .filter(|it| it.json.len() > 9)
+                    .count(),
                 0,
                 "{part}"
             );
         }
+    }
+
+    #[test]
+    fn a_search_that_ends_early_says_where() {
+        let text = format!("{{\"a\": 1}}{}", "{a:".repeat(400_000));
+        let mut found = excerpts(&text);
+        assert!(found.next().is_some_and(|it| it.is_ok()));
+        let end = found.next().expect("the end of the search");
+        assert!(end.is_err_and(|Unsearched(at)| at > 8 && at < text.len()));
+        assert!(found.next().is_none());
     }
 
     #[test]

@@ -10,6 +10,10 @@ const MOST: u64 = 64 << 30;
 /// The maximum number of bytes that are skipped at the end of a line that is too large.
 const MOST_SKIPPED: u64 = 1 << 30;
 
+/// The size of the parts in which a log is read, in bytes. With the rest of its last line, a part
+/// must not exceed the limit of a text.
+const PART: u64 = MAX_FILE_BYTES / 2;
+
 /// A line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -193,8 +197,7 @@ impl<R: Read> Lines<R> {
         self.is_log
     }
 
-    /// Reads the next lines as one text, up to [`MAX_FILE_BYTES`] and the end of the line there.
-    /// Returns the text and the number of its first line. The text is empty at the end of the file.
+    /// Reads the next lines as one text, up to [`PART`] and the end of the line there. Returns the text and the number of its first line. The text is empty at the end of the file.
     pub(crate) fn text(&mut self) -> Result<(usize, Vec<u8>), InputError> {
         let first = self
             .ahead
@@ -207,13 +210,13 @@ impl<R: Read> Lines<R> {
             text.push(b'\n');
             number = line.number + 1;
         }
-        let most = MAX_FILE_BYTES.saturating_sub(text.len() as u64);
+        let most = PART.saturating_sub(text.len() as u64);
         let start = text.len();
         (&mut self.reader)
             .take(most)
             .read_to_end(&mut text)
             .map_err(InputError::Failed)?;
-        if text.len() as u64 >= MAX_FILE_BYTES && !text.ends_with(b"\n") {
+        if text.len() as u64 >= PART && !text.ends_with(b"\n") {
             (&mut self.reader)
                 .take(MAX_FILE_BYTES)
                 .read_until(b'\n', &mut text)
@@ -236,7 +239,9 @@ impl<R: Read> Lines<R> {
     ) -> Result<bool, InputError> {
         for at in 0..MOST_AHEAD {
             if at == ahead.len() {
-                let Some(line) = self.not_blank(head)? else {
+                let next = self.not_blank(head)?;
+                let is_large = head.len() as u64 > MAX_FILE_BYTES;
+                let Some(line) = next.filter(|_| !is_large) else {
                     return Ok(false);
                 };
                 ahead.push(line);
@@ -403,7 +408,7 @@ mod tests {
     #[test]
     fn a_log_is_read_in_large_parts() {
         let line = format!("12:00 {{\"a\": \"{}\"}}\n", "x".repeat(1 << 20));
-        let count = (MAX_FILE_BYTES >> 20) as usize + 3;
+        let count = (PART >> 20) as usize + 3;
         let log = format!("\nstarted\n\n{}", line.repeat(count));
         let Ok(Input::Lines(mut lines)) = Input::open(log.as_bytes()) else {
             panic!("these are lines");
@@ -413,7 +418,7 @@ mod tests {
         assert_eq!(first, 2);
         let (second, rest) = lines.text().expect("it is read");
         assert_eq!(second, 2 + memchr::memchr_iter(b'\n', &text).count());
-        assert!(text.len() as u64 >= MAX_FILE_BYTES && text.ends_with(b"\n"));
+        assert!((PART..MAX_FILE_BYTES).contains(&(text.len() as u64)) && text.ends_with(b"\n"));
         assert_eq!([b"\n", &text[..], &rest[..]].concat(), log.as_bytes());
         assert!(lines.text().expect("it is read").1.is_empty());
     }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::said::{Exchange, is_accepted};
+use super::said::{Exchange, is_accepted, is_answer};
 use super::{Basis, Dictionary};
 use crate::json;
-use crate::lint::{excerpts, find, recognise};
+use crate::lint::{excerpts, find};
 
 /// A request in a log.
 struct Request {
@@ -19,7 +19,7 @@ struct Request {
 }
 
 /// Returns the request bodies that a text contains, as JSON or as a program printed them.
-pub fn requests(text: &str) -> Vec<Value> {
+pub(crate) fn requests(text: &str) -> Vec<Value> {
     found(text)
         .into_iter()
         .map(|request| request.body)
@@ -30,7 +30,7 @@ pub fn requests(text: &str) -> Vec<Value> {
 /// to the next request or, if the log shows messages before bodies, the text from the previous
 /// request on. If no text says why a request was rejected, returns the whole log as one answer, with
 /// the request if there is only one.
-pub fn exchanges_of_log(text: &str) -> Vec<Exchange> {
+pub(crate) fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let requests = found(text);
     let bounds = requests.iter().map(|request| request.range.clone());
     let starts: Vec<usize> = [0]
@@ -91,7 +91,7 @@ impl Request {
 
 fn found(text: &str) -> Vec<Request> {
     let mut requests = Vec::new();
-    for excerpt in excerpts(text) {
+    for excerpt in excerpts(text).flatten() {
         let Ok(document) = json::parse(&excerpt.json) else {
             continue;
         };
@@ -101,7 +101,7 @@ fn found(text: &str) -> Vec<Request> {
             false => json::parse_tree(&excerpt.json).ok(),
         };
         for body in bodies {
-            let is_wanted = is_request(&body.value) || is_likely_request(&body.value);
+            let is_wanted = is_request(&body.value);
             let at = body.string.as_ref().unwrap_or(&body.at);
             let value = tree.as_ref().and_then(|tree| tree.locate(at));
             if let Some(value) = value.filter(|_| is_wanted) {
@@ -116,22 +116,16 @@ fn found(text: &str) -> Vec<Request> {
     requests
 }
 
-/// Returns `true` for a body with a conversation.
-pub fn is_request(value: &Value) -> bool {
-    has_history(value) && recognise(value).is_ok()
-}
-
-/// Returns `true` for a request whose wire format its shape does not determine.
-fn is_likely_request(value: &Value) -> bool {
-    has_history(value) && value.get("model").is_some()
-}
-
-/// Returns `true` if an object has the member that contains the conversation in a request.
-pub fn has_history(value: &Value) -> bool {
+/// Returns `true` for a body with a conversation, but not for an answer that repeats a part of it,
+/// nor for a call, whose `input` may be a string, too.
+pub(crate) fn is_request(value: &Value) -> bool {
     let history = ["messages", "contents", "input"]
         .into_iter()
         .find_map(|name| value.get(name));
+    let is_call = value.get("input").is_some_and(Value::is_string) && value.get("model").is_none();
     history.is_some_and(|history| history.is_array() || history.is_string())
+        && !is_call
+        && !value.as_object().is_some_and(is_answer)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ const DEEPEST: usize = 6;
 
 /// Returns the JSON objects in a string, in order. The text is JSON itself, or a log line or dump
 /// that contains objects.
-pub fn objects(text: &str) -> Vec<Value> {
+fn objects(text: &str) -> Vec<Value> {
     parts(text)
         .into_iter()
         .filter_map(|part| match part {
@@ -414,7 +414,7 @@ fn has_history(members: &serde_json::Map<String, Value>) -> bool {
         .any(|history| !history.is_empty())
 }
 
-fn is_answer(members: &serde_json::Map<String, Value>) -> bool {
+pub(super) fn is_answer(members: &serde_json::Map<String, Value>) -> bool {
     OF_ANSWER.iter().any(|name| members.contains_key(*name))
 }
 

@@ -121,13 +121,15 @@ pub(super) fn without_frames(text: &str) -> Cow<'_, str> {
 
 /// A header of HTTP, as a member of an object or as a line of `curl -v` or Python's `http.client`.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+    const NAME: &str = "(?: accept | authorization | connection | cookie | date | host | server | user-agent | vary | via \
+        | (?: accept | access-control | alt | anthropic | api | cache | cf | content | cross-origin | openai | permissions | proxy | referrer \
+        | set | strict-transport | transfer | x ) -[a-z-]+ )";
+    pattern(&format!(
         r#"(?imx)
-        ["'] (?: connection | date | server | vary | via | (?: access-control | alt | cache | cf | content | cross-origin | permissions | referrer
-            | strict-transport | transfer | x ) -[a-z-]+ ) ["'] \s* : \s* (?: "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' ) ,?
-        | ^ (?: [<>*] | header: ) \x20 [a-z0-9-]+ : \x20 .* $
-        | ^ send: \x20 .* $"#,
-    )
+        ["'] {NAME} ["'] \s* : \s* (?: "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' ) ,?
+        | ^ (?: [<>*] | header: ) \x20 {NAME} : \x20 .* $
+        | ^ send: \x20 b["'] .* $"#
+    ))
 });
 
 /// Removes the headers of HTTP, which are not an answer's message, and may contain a key.
@@ -226,6 +228,10 @@ mod tests {
                 "{\"content-type\": \"a\", \"content\": \"b\", 'x-id': 'it\\'s', \"server\": 1}\n< date: c"
             ),
             "{ \"content\": \"b\",  \"server\": 1}\n"
+        );
+        assert_eq!(
+            without_headers("> error: odd\n> Authorization: Bearer a\nsend: b'POST /'\nsend: it"),
+            "> error: odd\n\n\nsend: it"
         );
         let one = "{'type': 'literal_error', 'loc': ['body', 'messages', 2, 'ToolMessage', 'role'], 'msg': 'Input should be tool'}";
         let other = "{'type': 'string_type', 'loc': ['body', 'a'], 'msg': 'Input should be a valid string'}";

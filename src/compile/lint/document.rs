@@ -14,8 +14,8 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
     Endpoint, Envelope, Excerpt, Flaw, FoundBody, Harvest, ModelAt, Places, Settings, Stranger,
-    Unrecognised, Unsupported, WrongUrl, excerpts, find, find_near, find_sent, place_in_record,
-    recognise_among, rules,
+    Unrecognised, Unsearched, Unsupported, WrongUrl, excerpts, find, find_near, find_sent,
+    place_in_record, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -178,7 +178,15 @@ impl DocumentJudge<'_> {
         let mut all = Judged::default();
         let mut is_empty = true;
         let mut end = 0;
-        for excerpt in excerpts(text) {
+        for found in excerpts(text) {
+            let excerpt = match found {
+                Ok(excerpt) => excerpt,
+                Err(Unsearched(at)) => {
+                    all.told.push(unsearched(at));
+                    is_empty = false;
+                    break;
+                }
+            };
             all.told
                 .extend(broken_lines(text, end..excerpt.range.start));
             end = excerpt.range.end;
@@ -553,6 +561,15 @@ fn broken_lines(text: &str, part: Range<usize>) -> Vec<Told> {
         start += line.len();
     }
     told
+}
+
+/// Reports that a log is not searched from an offset on.
+fn unsearched(at: usize) -> Told {
+    let message = "the text from here on is not searched for request bodies, because it contains too many braces that begin no value";
+    let help = "check the lines with the request alone";
+    let mut problem = problem(&rules::NO_BODY, message, Some(help));
+    problem.severity = Some(Severity::Warning);
+    Told::new(at..at + 1, problem)
 }
 
 /// Reports a log that contains no body, at its first line.
