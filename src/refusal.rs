@@ -16,8 +16,10 @@ mod logged;
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use explanation::{Basis, Explanation, Stated};
-pub(crate) use logged::{exchanges_of_log, is_request, requests};
-pub use said::{Exchange, exchanges};
+#[cfg(feature = "cli")]
+pub(crate) use logged::is_request;
+pub use logged::{exchanges, requests};
+pub use said::Exchange;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;

@@ -17,7 +17,7 @@ use crate::lint::{Unrecognised, recognise};
 use crate::provider::{ApiHeaders, NamedServer, Server, UrlParts, WireFormat};
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges,
-    exchanges_of_log, is_request, requests,
+    is_request, requests,
 };
 use crate::report::findings_json;
 use crate::system::is_input;
@@ -69,10 +69,7 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
         .as_deref()
         .map(|file| read(options, &opened, file))
         .transpose()?;
-    let asked = match serde_json::from_str::<Value>(&text) {
-        Ok(document) => exchanges(&document),
-        Err(_) => exchanges_of_log(&text),
-    };
+    let asked = exchanges(&text);
     let asked = match asked.is_empty() {
         true => vec![Exchange::of_answer(text)],
         false => asked,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::said::{Exchange, is_accepted, is_answer};
+use super::said::{Exchange, exchanges_of_capture, is_accepted, is_answer};
 use super::{Basis, Dictionary};
 use crate::json;
 use crate::lint::{excerpts, find};
@@ -19,18 +19,27 @@ struct Request {
 }
 
 /// Returns the request bodies that a text contains, as JSON or as a program printed them.
-pub(crate) fn requests(text: &str) -> Vec<Value> {
+pub fn requests(text: &str) -> Vec<Value> {
     found(text)
         .into_iter()
         .map(|request| request.body)
         .collect()
 }
 
+/// Returns the rejected requests in a text: in a HAR file, in a cassette, or in the log of a program.
+/// Returns an empty list if the text contains no request.
+pub fn exchanges(text: &str) -> Vec<Exchange> {
+    match serde_json::from_str(text) {
+        Ok(document) => exchanges_of_capture(&document),
+        Err(_) => exchanges_of_log(text),
+    }
+}
+
 /// Returns the requests in a log that were rejected, each with the text of its answer: the text up
 /// to the next request or, if the log shows messages before bodies, the text from the previous
 /// request on. If no text says why a request was rejected, returns the whole log as one answer, with
 /// the request if there is only one.
-pub(crate) fn exchanges_of_log(text: &str) -> Vec<Exchange> {
+fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let requests = found(text);
     let bounds = requests.iter().map(|request| request.range.clone());
     let starts: Vec<usize> = [0]

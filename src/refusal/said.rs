@@ -452,7 +452,7 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
 
 /// Returns the rejected requests in a capture: entries in a HAR file, or interactions in a
 /// cassette. Returns an empty list for other documents.
-pub fn exchanges(document: &Value) -> Vec<Exchange> {
+pub(super) fn exchanges_of_capture(document: &Value) -> Vec<Exchange> {
     let entries = document
         .pointer("/log/entries")
         .or_else(|| document.get("interactions"));
@@ -676,12 +676,12 @@ mod tests {
             url: Some("https://a.example".to_owned()),
             request: Some("{}".to_owned()),
         };
-        assert_eq!(exchanges(&har), [expected]);
+        assert_eq!(exchanges_of_capture(&har), [expected]);
         let cassette = json!({"interactions": [
             {"request": {"uri": "u", "body": {"a": 1}}, "response": {"status": {"code": 422}, "body": {"string": "no"}}}
         ]});
         assert_eq!(
-            exchanges(&cassette)[0].request.as_deref(),
+            exchanges_of_capture(&cassette)[0].request.as_deref(),
             Some("{\"a\":1}")
         );
     }
