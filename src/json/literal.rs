@@ -38,13 +38,14 @@ pub(crate) struct Unread {
 /// `None` and `undefined` become `null`; members without a value (`undefined`, `NOT_GIVEN`) are left
 /// out; tuples become arrays, bytes become text, and `Name(key=value)` becomes an object. Anything
 /// else that a program prints in place of a value, such as `<function f at 0x7f>`, becomes a string.
+/// Colours are skipped, and so is a prefix that each line has, such as `app-1 | ` or a time.
 ///
 /// # Errors
 ///
 /// Returns what was read in vain if the text stops being a value.
 pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
-    let mut reader = Reader::new(text, start, &work);
+    let mut reader = Reader::new(text, line_before(text, start), start, &work);
     let read = reader.value(MAX_DEPTH);
     reader.finish(read)
 }
@@ -56,13 +57,15 @@ pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
 /// Returns what was read in vain if there is no string.
 pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
-    let mut reader = Reader::new(text, start, &work);
+    let mut reader = Reader::new(text, line_before(text, start), start, &work);
     let read = reader.literal();
     reader.finish(read)
 }
 
 struct Reader<'t, 'w> {
     text: &'t str,
+    /// The text before the value on its line. The lines that follow may have the same prefix.
+    before: &'t str,
     at: usize,
     json: String,
     map: OffsetMap,
@@ -97,9 +100,10 @@ impl<'t, 'w> Reader<'t, 'w> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn new(text: &'t str, at: usize, work: &'w Cell<usize>) -> Reader<'t, 'w> {
+    fn new(text: &'t str, before: &'t str, at: usize, work: &'w Cell<usize>) -> Reader<'t, 'w> {
         Reader {
             text,
+            before,
             at,
             json: String::new(),
             map: OffsetMap::default(),
@@ -147,17 +151,32 @@ impl<'t, 'w> Reader<'t, 'w> {
         self.at += len;
     }
 
+    /// Copies blanks and ends of lines. Skips colours, and the prefix of each line.
     fn blank(&mut self) {
-        let rest = &self.text.as_bytes()[self.at..];
-        let blank = rest
-            .iter()
-            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-        self.copy(blank.count());
+        while let Some(byte) = self.byte() {
+            match byte {
+                b'\n' => {
+                    self.copy(1);
+                    let prefix = common_prefix(self.before, &self.text[self.at..]);
+                    self.replace(prefix, "");
+                }
+                b' ' | b'\t' | b'\r' => {
+                    let rest = self.text[self.at..].bytes();
+                    let blanks = rest.take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+                    self.copy(blanks.count());
+                }
+                0x1b => match colour(&self.text[self.at..]) {
+                    0 => return,
+                    len => self.replace(len, ""),
+                },
+                _ => return,
+            }
+        }
     }
 
     /// Returns a reader of the text from an offset, or from the next character that is not blank.
     fn ahead(&self, at: usize) -> Reader<'t, 'w> {
-        let mut ahead = Reader::new(self.text, at, self.work);
+        let mut ahead = Reader::new(self.text, self.before, at, self.work);
         ahead.is_muted = true;
         ahead.blank();
         ahead
@@ -470,9 +489,10 @@ impl<'t, 'w> Reader<'t, 'w> {
         let mut opening = self.open()?;
         loop {
             self.characters(opening)?;
-            let rest = self.text[self.at + 1..].trim_start();
-            let rest = rest.strip_prefix('+').unwrap_or(rest);
-            let next = self.ahead(self.text.len() - rest.len());
+            let mut next = self.ahead(self.at + 1);
+            if next.eat(b'+').is_some() {
+                next.blank();
+            }
             let Some(following) = next.opening() else {
                 self.sign(opening.quote, "\"");
                 return Some(());
@@ -530,6 +550,46 @@ impl<'t, 'w> Reader<'t, 'w> {
     }
 }
 
+/// Returns the text before an offset on the same line; nothing if the line is long.
+fn line_before(text: &str, at: usize) -> &str {
+    let near = text.ceil_char_boundary(at.saturating_sub(LONGEST_PREFIX));
+    match text[near..at].rfind('\n') {
+        Some(end) => &text[near + end + 1..at],
+        None if near == 0 => &text[..at],
+        None => "",
+    }
+}
+
+/// Returns the length of the prefix that two lines share: the name of a container, a time, or a mark
+/// such as `>`. Digits may differ. The prefix ends with a blank or a sign that separates.
+fn common_prefix(one: &str, other: &str) -> usize {
+    let pairs = one.bytes().zip(other.bytes());
+    let same = pairs
+        .take_while(|(one, other)| one == other || one.is_ascii_digit() && other.is_ascii_digit());
+    let (common, rest) = other.split_at(other.floor_char_boundary(same.count()));
+    let sign = common.rfind([' ', '\t', '|', '>']);
+    let end = match rest.starts_with(['\r', '\n']) {
+        true => common.len(),
+        false => sign.map_or(0, |sign| sign + 1),
+    };
+    match common[..end].trim().is_empty() {
+        true => 0,
+        false => end,
+    }
+}
+
+/// Returns the length of the escape sequence for a colour that a text begins with.
+///
+/// Source: <https://ecma-international.org/publications-and-standards/standards/ecma-48/> (SGR).
+fn colour(text: &str) -> usize {
+    let Some(codes) = text.strip_prefix("\u{1b}[") else {
+        return 0;
+    };
+    let end = codes.find(|sign: char| !(sign.is_ascii_digit() || sign == ';' || sign == ':'));
+    end.filter(|end| codes[*end..].starts_with('m'))
+        .map_or(0, |end| text.len() - codes.len() + end + 1)
+}
+
 /// Returns `true` for the names of objects by which SDKs mark a parameter that is not set.
 fn is_not_given(name: &str) -> bool {
     match name.strip_prefix('<') {
@@ -545,6 +605,9 @@ const LONGEST_NAME: usize = 200;
 
 /// The maximum length of an object in angle brackets, in bytes.
 const LONGEST_REPRESENTATION: usize = 2_000;
+
+/// The maximum length of the text before a value on its line, in bytes, if it is to be compared.
+const LONGEST_PREFIX: usize = 1_000;
 
 /// Returns the beginning of a text, up to this number of bytes.
 fn within(text: &str, most: usize) -> &str {
@@ -696,8 +759,50 @@ mod tests {
                 json!({"a": "one\ntwo"}),
             ),
             ("Headers { a: 1, b: Map {} }", json!({"a": 1, "b": {}})),
+            (
+                "{ a: \u{1b}[32m'one'\u{1b}[39m, \u{1b}[1;31mb\u{1b}[0m: [ \u{1b}[33m1\u{1b}[39m ] }",
+                json!({"a": "one", "b": [1]}),
+            ),
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_prefix_of_each_line_is_skipped() {
+        let expected = json!({"a": "one two", "b": [1]});
+        for prefix in [
+            "app-1  | ",
+            "> ",
+            "2026-11-30T07:44:3#.12#Z ",
+            "\u{1b}[36mapp |\u{1b}[0m ",
+            "Nov 30 07:4#:38 host app[123]: ",
+            "\t",
+        ] {
+            let line = |number: usize, text: &str| {
+                let prefix = prefix.replace('#', &number.to_string());
+                format!("{prefix}{text}")
+            };
+            let text = [
+                line(1, "INFO sent {"),
+                line(2, "  'a': 'one '"),
+                line(3, "    'two',"),
+                line(4, "").trim_end().to_owned(),
+                line(5, "  'b': ["),
+                line(6, "    1"),
+                line(7, "  ]"),
+                line(8, "}"),
+            ]
+            .join("\n");
+            let start = text.find('{').expect("a brace");
+            let Rewritten { json, map, .. } = rewritten(&text, start).expect(&text);
+            assert_eq!(
+                serde_json::from_str::<Value>(&json).ok(),
+                Some(expected.clone())
+            );
+            let at = json.find('1').expect("a number");
+            let place = map.to_source_range(at..at + 1);
+            assert!(text[place.end..].starts_with('\n'), "{text}");
         }
     }
 
