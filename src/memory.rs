@@ -72,7 +72,7 @@ impl fmt::Display for MemoryUse {
         let asked = remembered + worked_out;
         write!(
             f,
-            "memory: {asked} questions, {remembered} answered from memory; {answers} answers held, {held} of {most} MiB"
+            "cache: {asked} lookups, {remembered} hits; {answers} entries, {held} of {most} MiB"
         )
     }
 }

@@ -193,8 +193,8 @@ struct Template {
     uses: usize,
 }
 
-/// The [`Question`] for a profile's compiled template, which takes ten times the memory of its
-/// text.
+/// The [`Question`] for a profile's compiled template. A compiled template takes ten times as much
+/// memory as its text.
 #[derive(PartialEq, Eq, Hash)]
 struct TreeOf {
     engine: Identity,

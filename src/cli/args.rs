@@ -128,7 +128,7 @@ pub(super) struct Common {
     /// Print findings only
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
-    /// Print statistics about shared work to standard error
+    /// Print cache statistics to standard error
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(super) verbose: bool,
     /// Treat findings of a rule as errors (repeatable; `family/*` for a whole family)

@@ -94,7 +94,7 @@ impl Sides {
         }
         if to.is_some() && args.staged {
             return Err(Failure::new(
-                "`--staged` takes one revision, which the staged files are compared with",
+                "`--staged` accepts a single revision, with which the staged files are compared",
             ));
         }
         let [from, to] =

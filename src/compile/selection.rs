@@ -80,7 +80,7 @@ impl Shard {
         number % self.count == self.index - 1
     }
 
-    /// Returns `true` if the shard reports findings that reach no agent. Only the first shard does.
+    /// Returns `true` if the shard reports findings that affect no agent. Only the first shard does.
     fn tells_of_repository(self) -> bool {
         self.index == 1
     }

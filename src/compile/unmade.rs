@@ -51,7 +51,7 @@ impl Chosen<'_> {
         );
         let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
         finding
-            .help("`reqc contexts` shows the kind of each context; select one with the right kind, or add one")
+            .help("`reqc contexts` shows the kind of each context; select one of the right kind, or add one")
     }
 
     /// Returns a finding at the first profile of the repository; a repository without profiles

@@ -113,7 +113,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Returns `true` if reqc may have written a file `<slug>/<name>.json`, judged by its name.
+    /// Returns `true` if, judging by its name, reqc may have written a file `<slug>/<name>.json`.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST

@@ -16,10 +16,12 @@ pub(super) fn check(file: FileId, text: &str, table: &Table, findings: &mut Vec<
             Kind::String(value) => {
                 let escape = raw_escape(text, node, value);
                 findings.extend(escape.map(|(range, escape)| {
-                    let message = format!("`{escape}` stays a backslash and a letter here");
+                    let message = format!(
+                        "`{escape}` is not an escape sequence in a string with single quotes"
+                    );
                     let span = Span::new(file, range);
                     Diagnostic::new(&rules::RAW_ESCAPE, span, message)
-                        .help("write the string in double quotes, or break the line itself")
+                        .help("use double quotes, or put an actual line break in the string")
                 }));
             }
             Kind::Array(elements) => values.extend(elements),

@@ -36,7 +36,7 @@ impl UnservedModel {
                 other.name()
             ),
             UnservedModel::OfGateway(_) => format!(
-                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API accepts only the plain name"
+                "`{written}` is the name that a gateway or a cloud uses for the model; {maker}'s own API accepts only the plain name"
             ),
             UnservedModel::Dotted(_) => {
                 format!("`{written}` is not a model of {maker}, which writes this version with `-`")

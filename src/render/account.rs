@@ -78,7 +78,7 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Counts the runs in a string that is built; returns `false` if the template has none left.
+/// Subtracts the runs of a string from the template's limit; returns `false` if too few are left.
 pub(super) fn keep_runs(runs: usize) -> bool {
     let rest = RUNS_LEFT.get().checked_sub(runs);
     rest.inspect(|&rest| RUNS_LEFT.set(rest)).is_some()

@@ -338,7 +338,7 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     match CALLS.iter().find(|(name, _)| *name == called) {
         Some((_, call)) => finding.help(format!("write `{call}`")),
         None => finding.help(
-            "compare the call with the macro's parameters, or with the function in docs/templates.md",
+            "compare the call with the macro's parameters, or with the function's parameters in docs/templates.md",
         ),
     }
 }

@@ -14,8 +14,8 @@ use super::place::Place;
 /// The maximum number of runs in a string: enough for a long history, and too few for a loop that
 /// keeps doubling a string.
 const MAX_RUNS: usize = 1 << 18;
-/// The maximum number of times that a run counts as escaped; beyond this number, the run's writer
-/// counts as computed.
+/// The maximum number of times that a run can be escaped before its writer becomes
+/// [`Writer::Computed`].
 const MAX_ESCAPES: u8 = 4;
 /// The maximum number of inputs that are recorded for a computed string.
 pub(super) const MAX_INPUTS: usize = 16;

@@ -56,8 +56,8 @@ crate::diag::rules! {
         "Rendering is limited to 200,000 steps, plus 5,000 per content block of the conversation, so that an endless loop \
          cannot hang a build or a conversation. Normal templates need a few hundred steps per message.";
     TOO_LONG = Error "template/too-long", "a template is too long",
-        "A template may contain at most 4 MiB of text, 10,000 tags, 64 `{% block %}`, macros of 50 parameters and names of 256 bytes, and \
-         may assign at most 256 different namespace members. The longest handwritten templates have a few hundred tags.\n\n\
+        "A template may contain at most 4 MiB of text, 10,000 tags and 64 `{% block %}`. A macro may have \
+         at most 50 parameters, and a name at most 256 bytes. At most 256 different namespace members may be assigned. The longest handwritten templates have a few hundred tags.\n\n\
          Split it into partials. Data that a prompt quotes belongs in a file, which `read_file` reads.\n\n\
          * wrong: a system prompt with a list of 20,000 words, each in a tag\n\
          * right: `{{ read_file(':/docs/words.md') }}`";
@@ -111,7 +111,7 @@ crate::diag::rules! {
          * wrong: `{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}{{ n }}` writes `0`\n\
          * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
          Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first iteration, and \
-         `selectattr` selects elements. If another variable was meant after the loop, give it another name.";
+         `selectattr` selects elements. If the variable after the loop is meant to be a different one, rename it.";
     DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template that uses inja syntax",
         "In inja, a `set` inside a loop outlives the loop; in Jinja, it is lost when the iteration ends: reading the \
          variable afterwards, or in the next iteration, gives the value from before the loop. Use a namespace: \

@@ -246,8 +246,8 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of a value that changes by itself, which is a date or time, or an ID; `None`
-/// for other values.
+/// Returns the kind of a value that changes on its own: a date, a time or an ID. Returns `None` for
+/// other values.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
     if around.iter().all(Around::is_time) {

@@ -671,7 +671,7 @@ impl<'a> Record<'a> {
         Some((Arc::new(path), target))
     }
 
-    /// Finds the value that contains a pointer's value and begins at a byte, if a tag took the
+    /// Finds the innermost value at or above a pointer that begins at a byte, if a tag copied the
     /// whole value from the conversation.
     fn find_taken_over(
         &self,

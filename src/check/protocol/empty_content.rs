@@ -313,7 +313,7 @@ fn refused_content<'b>(subject: &Subject<'b>, refused: &RefusedContent, found: &
     }
 }
 
-/// Members other than `content` in which a message can have text.
+/// Members other than `content` that can hold a message's text.
 const ELSEWHERE: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
 
 /// Reports a conversation in which every message is empty, if the server is unknown.

@@ -16,7 +16,7 @@ body_rule! {
     "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
      model; these rules apply to all models:\n\n\
      * Anthropic: the message's text must not end with whitespace; if `thinking` is on, the message must begin with a thinking block; \
-     together with an output format, the message is rejected\n\
+     the message is rejected if the request also sets an output format\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
      * GitHub Copilot: a report says that a system message cannot be the last (reported as a warning)\n\
      * Snowflake: a report says that the message is rejected together with `tools` (reported as a warning)\n\

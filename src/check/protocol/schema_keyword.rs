@@ -356,7 +356,7 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
         let message = format!(
-            "according to user reports, the API rejects the format `{}` of a string",
+            "according to user reports, the API rejects the string format `{}`",
             crate::text::cut(format, 40)
         );
         found

@@ -47,7 +47,7 @@ struct Together {
 }
 
 impl Bundled {
-    /// Returns the validators of a schema file with an extension; `None` if they are not bundled.
+    /// Returns the bundled validators for a schema with an extension; `None` if there are none.
     pub(super) fn find(
         schema: Digest,
         extension: Option<Extension<'_>>,

@@ -24,7 +24,7 @@ pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
 /// The key that lists the schema's fields that become required at a location. It is next to the
 /// location's fields.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
-/// The key that lists the schema's fields that become unknown at a location. It is next to the
+/// The key that lists fields of the schema that are not known at a location. It is next to the
 /// location's fields.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
 /// The key that lists the entries that an entry extends. It is next to the entry's locations.

@@ -162,7 +162,7 @@ pub(in crate::conversation) fn tool(tool: &Tool) -> Value {
     Value::Object(members)
 }
 
-/// Returns a block in the form of context files and logs.
+/// Returns a block in the form that context files and logs use.
 pub(crate) fn block(block: &Block) -> Value {
     let mut value = match block {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),

@@ -10,7 +10,7 @@ use crate::text::cut;
 /// The maximum length of an ID for Anthropic, in characters.
 const LONGEST_ID: usize = 64;
 
-/// The maximum number of a value's characters that a message shows.
+/// The maximum number of characters of a value that a message shows.
 const SHOWN: usize = 80;
 
 /// The endpoints to which OpenAI's batches can send requests.
@@ -157,7 +157,7 @@ impl Envelope {
             Form::Params | Form::Plain | Form::Http | Form::Keyed | Form::Record => return None,
         };
         let message = format!(
-            "`{key}` is for {of}, but `{}` is a model of {maker}",
+            "`{key}` is for {of}, but `{}` is one of {maker}'s models",
             cut(model, SHOWN)
         );
         Some(self.flaw(&rules::REQUEST, key, message, help).about_key())

@@ -100,7 +100,7 @@ fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, u
         })
 }
 
-/// The minimum number of bytes after a hole in a cut-off sentence.
+/// The minimum number of bytes that must match after a hole in a sentence that is cut off.
 const FEWEST_BEHIND_HOLE: usize = 4;
 
 /// Returns `true` if the rest of a string shows that the text was cut off: it is empty, or begins

@@ -100,7 +100,8 @@ enum Verdict {
     Failure(String),
     /// Neither can parse the templates.
     Unparsable(String),
-    /// The evaluator stopped: a limit was exceeded, or something is not allowed.
+    /// The evaluator stopped: a limit was exceeded, or the template did something that is
+    /// not allowed.
     Refused,
     /// The results differ as intended.
     Meant,

@@ -19,7 +19,7 @@ use super::variables::Running;
 use super::watch::Watch;
 use super::{Blocks, Eval, Scope, Step, charge_scope, operators};
 
-/// The length above which there is a charge for literal text. The cost of a step covers shorter
+/// The length above which literal text has a cost of its own. The cost of a step covers shorter
 /// text.
 const SHORT_TEXT: usize = 64;
 

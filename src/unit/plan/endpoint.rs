@@ -71,7 +71,7 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the finding for an endpoint that no server of the client API answers. A gateway may have
-/// its own paths, so only a likely misspelling is reported at a gateway.
+/// its own paths, so for gateways, only a likely misspelling is reported.
 fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let known = api.endpoints();
     let path = endpoint
