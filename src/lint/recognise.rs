@@ -536,6 +536,19 @@ fn is_for_other_models(body: &Map<String, Value>) -> bool {
             .iter()
             .any(|word| model.contains(word))
         || body.get("input").is_some_and(Value::is_object)
+        || is_list_of_texts(body)
+}
+
+/// Returns `true` if a body has only texts or tokens as its `input`, as requests for embeddings have.
+fn is_list_of_texts(body: &Map<String, Value>) -> bool {
+    let elements = body.get("input").and_then(Value::as_array);
+    let are_texts = elements.is_some_and(|elements| {
+        !elements.is_empty() && elements.iter().all(|it| it.is_string() || it.is_number())
+    });
+    let has_other_members = body
+        .keys()
+        .any(|name| !["model", "input", "user"].contains(&name.as_str()));
+    are_texts && !has_other_members
 }
 
 #[cfg(test)]
@@ -647,6 +660,7 @@ mod tests {
         }
         for body in [
             json!({"model": "text-embedding-3-small", "input": "a"}),
+            json!({"model": "ours", "input": ["a", "b"]}),
             json!({"id": "chatcmpl-1", "choices": []}),
             json!([]),
         ] {

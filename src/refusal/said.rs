@@ -200,6 +200,14 @@ static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:\n|\\n)[ \t]*([a-z_][\w.]*)(?:\n|\\n)[ \t]+[A-Z][^\n\[]*\[type=\w+, input_")
 });
 
+/// The location that older versions of pydantic report in an error's text:
+/// `body -> tools -> 0\n  field required (type=value_error.missing)`.
+static LOC_WITH_ARROWS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?:^|["'\n]|\\n)(?:body -> )?([a-z_]\w*(?: -> \w+)*)(?:\n|\\n)[ \t]+[^\n(]*\(type=\w"#,
+    )
+});
+
 /// Returns the paths in the fields next to an answer's message: OpenAI's `param`, or else those of
 /// pydantic's errors.
 pub(super) fn fields(text: &str) -> Vec<String> {
@@ -207,10 +215,13 @@ pub(super) fn fields(text: &str) -> Vec<String> {
         return vec![path];
     }
     let paths = locs(text);
-    match paths.is_empty() {
-        true => told_once(LOC_OF_TEXT.captures_iter(text).map(|it| it[1].to_owned())),
-        false => paths,
+    if !paths.is_empty() {
+        return paths;
     }
+    let newer = LOC_OF_TEXT.captures_iter(text);
+    let older = LOC_WITH_ARROWS.captures_iter(text);
+    let found = newer.chain(older);
+    told_once(found.map(|it| it[1].replace(" -> ", ".")))
 }
 
 /// Returns the path that pydantic's errors in an answer point to (`messages.0.content`), or several
@@ -637,6 +648,9 @@ mod tests {
         for text in [text.to_owned(), text.replace('\n', "\\n")] {
             assert_eq!(fields(&text), ["tools.0.name", "odd"], "{text}");
         }
+        let text = "{\"detail\": \"body -> odd\\n  Extra inputs are not permitted (type=extra_forbidden)\\n\
+                    body -> tools -> 0\\n  field required (type=value_error.missing)\"}";
+        assert_eq!(fields(text), ["odd", "tools.0"]);
     }
 
     #[test]

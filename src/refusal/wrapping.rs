@@ -147,12 +147,19 @@ static ALTERNATIVE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The same error in an error's text: the location ends with the class and `role`.
+static ALTERNATIVE_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?m)^[ \t]*\S*\b[A-Z]\w+\.role\n[ \t]+.*\[type=(?:literal|value)_error, .*$")
+});
+
 /// Removes the errors for alternatives that the request was not meant to match, unless there are no
 /// other errors.
 pub(super) fn without_alternatives(text: &str) -> Cow<'_, str> {
     let rest = ALTERNATIVE.replace_all(text, "");
-    match rest.contains("'msg'") || rest.contains("\"msg\"") {
-        true => rest,
+    let rest = ALTERNATIVE_OF_TEXT.replace_all(&rest, "").into_owned();
+    let are_others = ["'msg'", "\"msg\"", " [type="];
+    match are_others.iter().any(|mark| rest.contains(mark)) {
+        true => Cow::Owned(rest),
         false => Cow::Borrowed(text),
     }
 }
@@ -239,6 +246,13 @@ mod tests {
         assert_eq!(
             without_alternatives(&format!("[{one}, {other}]")),
             format!("[{{}}, {other}]")
+        );
+        let one = "messages.0.UserMessage.role\n  Input should be 'user' [type=literal_error, input_value='a', input_type=str]\n";
+        let other = "messages.0.content\n  Field required [type=missing, input_value={}, input_type=dict]\n";
+        assert_eq!(without_alternatives(one), one);
+        assert_eq!(
+            without_alternatives(&format!("{one}{other}")),
+            format!("\n{other}")
         );
     }
 
