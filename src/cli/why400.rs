@@ -433,8 +433,9 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     } else if told.explained.is_empty() {
         terminal.text(&text!("this text contains no known error message\n"));
     }
-    for group in groups(told) {
-        terminal.text(&page(&group, told, terminal.width()));
+    let groups = groups(told);
+    for group in &groups {
+        terminal.text(&page(group, told, terminal.width()));
     }
     if let Some(path) = &told.outside {
         terminal.text(&text!(
@@ -454,6 +455,13 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
         terminal.text(&text!(
             "The body does not name its model: with `--model NAME`, the rules about this model apply too.\n"
         ));
+    }
+    let is_apart = told.report.is_some() || told.outside.is_some();
+    if is_apart && groups.iter().any(|group| group[0].0.basis != Basis::Words) {
+        terminal.text(&text!("\n"));
+    }
+    for group in &groups {
+        terminal.text(&seen(group, terminal.width()));
     }
 }
 
@@ -569,14 +577,22 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
             ));
         }
     }
-    if it.basis != Basis::Words {
-        paragraph(&format!(
-            "Seen since {}: {}",
-            refusal.seen,
-            refusal.sources.join(", ")
-        ));
-    }
     page
+}
+
+/// Returns where the error message of a group was seen; nothing if only its words are known.
+fn seen(group: &Group<'_>, width: usize) -> Text {
+    let (it, _) = group[0];
+    if it.basis == Basis::Words {
+        return text!("");
+    }
+    let refusal = it.refusal;
+    let seen = format!(
+        "Seen since {}: {}",
+        refusal.seen,
+        refusal.sources.join(", ")
+    );
+    text!("{}\n", Text::join(&list::wrap(&seen, width), "\n"))
 }
 
 /// Returns `true` if a string is a path into a body, rather than a single word or a number.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::said::{Exchange, exchanges_of_capture, is_accepted, is_answer};
 use super::{Basis, Dictionary};
 use crate::json;
-use crate::lint::{excerpts, find};
+use crate::lint::{Unrecognised, excerpts, find, recognise};
 
 /// A request in a log.
 struct Request {
@@ -126,7 +126,7 @@ fn found(text: &str) -> Vec<Request> {
 }
 
 /// Returns `true` for a body with a conversation, but not for an answer that repeats a part of it,
-/// nor for a call, whose `input` may be a string, too.
+/// nor for a call, whose `input` may be a string, too, nor for a request for embeddings.
 pub(crate) fn is_request(value: &Value) -> bool {
     let history = ["messages", "contents", "input"]
         .into_iter()
@@ -135,6 +135,7 @@ pub(crate) fn is_request(value: &Value) -> bool {
     history.is_some_and(|history| history.is_array() || history.is_string())
         && !is_call
         && !value.as_object().is_some_and(is_answer)
+        && recognise(value) != Err(Unrecognised::NoBody)
 }
 
 #[cfg(test)]
