@@ -276,7 +276,9 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         #[cfg(feature = "runtime")]
         Command::Send(arguments) => send::run(&options, &arguments, terminal),
         Command::Route(arguments) => route::run(&options, &arguments, terminal),
-        Command::Rule { code } => rule::run(&options, code.as_deref(), terminal),
+        Command::Rule { code, evidence } => {
+            rule::run(&options, code.as_deref(), evidence, terminal)
+        }
         Command::Schema { name } => schema::run(&options, name.as_deref(), terminal),
         Command::Init { path } => init::run(&options, path, terminal),
         Command::Completions { shell } => {

@@ -248,6 +248,9 @@ pub(super) enum Command {
     Rule {
         /// The rule's code, for example extends/cycle
         code: Option<String>,
+        /// Also list the rule's evidence, and the providers' error messages for the mistake
+        #[arg(long, requires = "code")]
+        evidence: bool,
     },
     /// Print a JSON Schema, or list all of them
     Schema {

@@ -6,11 +6,16 @@ use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal, list};
 use crate::compile::{all_rules, rule};
-use crate::diag::{Evidence, Rule, did_you_mean};
+use crate::diag::{Evidence, Rank, Rule, count, did_you_mean};
 use crate::refusal::{Dictionary, Provider, Refusal};
 use crate::text::{Text, text};
 
-pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(
+    options: &Options,
+    code: Option<&str>,
+    with_evidence: bool,
+    terminal: &mut Terminal,
+) -> Outcome {
     let rules = match code {
         None => all_rules(),
         Some(code) => vec![rule(code).ok_or_else(|| unknown(code))?],
@@ -18,7 +23,7 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
     if options.format == Format::Json {
         terminal.json(&rules.iter().map(|rule| document(rule)).collect());
     } else if code.is_some() {
-        terminal.text(&page(rules[0], terminal.width()));
+        terminal.text(&page(rules[0], with_evidence, terminal.width()));
     } else {
         for rule in rules {
             terminal.text(&text!(
@@ -79,28 +84,67 @@ fn of_other_family(code: &str) -> Option<String> {
     Some(format!("did you mean `{}`?", rule.code))
 }
 
-fn page(rule: &Rule, width: usize) -> Text {
+fn page(rule: &Rule, with_evidence: bool, width: usize) -> Text {
     let mut page = text!(
-        "{} ({})\n{}\n",
+        "{} ({})\n{}\n\n",
         rule.code,
         rule.severity.name(),
         rule.summary
     );
-    page.push(&text!("\n"));
+    if with_evidence {
+        page.push(&wrapped(&rule.full_page(), width));
+        page.push(&answers(rule, width));
+        return page;
+    }
+    page.push(&wrapped(rule.page, width));
+    if let Some(known) = amount_known(rule) {
+        let more = format!(
+            "\n{known}. `reqc rule {} --evidence` lists them.",
+            rule.code
+        );
+        page.push(&wrapped(&more, width));
+    }
+    page
+}
+
+/// Wraps Markdown. Table rows and lines of code would lose their meaning, so they are not wrapped.
+fn wrapped(page: &str, width: usize) -> Text {
+    let mut wrapped = text!("");
     let mut is_code = false;
-    for line in rule.full_page().split('\n') {
+    for line in page.split('\n') {
         let is_fence = line.starts_with("```");
         is_code ^= is_fence;
-        // Table rows and lines of code lose their meaning if they are wrapped.
         let is_whole = is_code || is_fence || line.starts_with('|');
         let line = match is_whole {
             true => Text::line(line),
             false => Text::join(&list::wrap(line, width), "\n"),
         };
-        page.push(&text!("{}\n", line));
+        wrapped.push(&text!("{}\n", line));
     }
-    page.push(&answers(rule, width));
-    page
+    wrapped
+}
+
+/// Returns the amount of evidence for a rule and the number of error messages; `None` if there are
+/// none.
+fn amount_known(rule: &Rule) -> Option<String> {
+    let evidence = rule.evidence_by_rank();
+    let of_rank = |rank: Rank| evidence.iter().filter(|it| it.rank() == rank).count();
+    let amounts = [
+        (of_rank(Rank::Recorded), "recorded request"),
+        (of_rank(Rank::Provider), "provider publication"),
+        (of_rank(Rank::Thread), "thread"),
+        (of_rank(Rank::Other), "other source"),
+        (
+            Dictionary::bundled().of_rule(rule.code).count(),
+            "error message",
+        ),
+    ];
+    let known: Vec<String> = amounts
+        .iter()
+        .filter(|(amount, _)| *amount > 0)
+        .map(|(amount, what)| count(*amount, what))
+        .collect();
+    (!known.is_empty()).then(|| format!("Evidence: {}", known.join(", ")))
 }
 
 /// Returns providers' answers to a body that breaks a rule.
