@@ -1,7 +1,8 @@
 //! Generates validators for the bundled wire schemas, and compresses the bundled files and the
 //! refusal dictionary, when the program is built.
 
-// The library's rule that only `system` accesses the outside does not apply to a build script.
+// The library's rule that only `system` accesses the outside world does not apply to a build
+// script.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "../src/check/schema/extend.rs"]

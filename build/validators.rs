@@ -126,7 +126,7 @@ impl Source {
         assert_eq!(
             unknown,
             None,
-            "{}: a keyword of the root cannot be asked member by member",
+            "{}: a keyword in the root cannot be checked member by member",
             path.display()
         );
         let mut members: Vec<(&String, usize)> = root["properties"]
@@ -147,7 +147,7 @@ impl Source {
                 let mut names = BTreeSet::new();
                 assert!(
                     collect_names(&keywords, &mut names),
-                    "{}: {keywords} reaches members that it does not name",
+                    "{}: {keywords} applies to members that it does not name",
                     path.display()
                 );
                 names.retain(|name| root["properties"].get(name).is_some());

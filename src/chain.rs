@@ -5,7 +5,7 @@
 /// element refers to, if any. Each cycle is returned once, and starts with its smallest index. The
 /// cycles are ordered by that index. Takes linear time.
 pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
-    // For each element, the walk that first reached it, and the step at which it did.
+    // For each element, the start of the walk that first reached it, and the number of the step.
     let mut met: Vec<Option<(usize, usize)>> = vec![None; next.len()];
     let mut circles = Vec::new();
     for start in 0..next.len() {

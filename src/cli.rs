@@ -202,7 +202,7 @@ fn start() -> ExitCode {
         Status::Failed
     });
     if let Some(why) = terminal.lost() {
-        Terminal::fail(&format!("standard output cannot be written: {why}"), None);
+        Terminal::fail(&format!("cannot write to standard output: {why}"), None);
         return Status::Failed.into();
     }
     status.into()

@@ -523,7 +523,7 @@ impl Conversation {
         self
     }
 
-    /// Replaces content that has expired at its provider with text. `now` is in seconds since 1970.
+    /// Replaces provider-stored content that has expired with text. `now` is in seconds since 1970.
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn without_expired(mut self, now: u64) -> Conversation {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::source::Span;
 
-/// The severity of a finding, ordered from harmless to bad.
+/// The severity of a finding, from least to most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth a look; does not fail a run.
@@ -377,8 +377,8 @@ impl Diagnostic {
     }
 }
 
-/// Returns a message without digits, so that messages about different elements of a list count as
-/// equal.
+/// Returns a message without digits, so that messages about different elements of a list are
+/// treated as equal.
 fn words(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_ascii_digit())

@@ -141,7 +141,7 @@ mod secret;
 pub mod source;
 #[expect(
     clippy::disallowed_methods,
-    reason = "this module is what the others are told to use instead"
+    reason = "the other modules must use this module instead"
 )]
 pub mod system;
 pub mod text;

@@ -342,10 +342,10 @@ fn below_body(field: &str) -> String {
 /// Returns the advice for a provider instance key.
 fn in_an_instance(key: &str) -> String {
     format!(
-        "it is a key of a provider instance: write it in a file of `{}/`, and name that file's `name` as the `provider_instance` here{}",
+        "it is a key of a provider instance: write it in a file in `{}/`, and set `provider_instance` here to that file's `name`{}",
         folders::PROVIDERS,
         match key {
-            "api_key_ref" => "; bundled instances have it already",
+            "api_key_ref" => "; bundled instances already have it",
             _ => "",
         }
     )

@@ -59,7 +59,7 @@ impl Dictionary {
             .map(|place| pattern_at(&providers, *place).longest_words())
             .collect();
         let words =
-            AhoCorasick::new(words).expect("a few hundred sentences are no large automaton");
+            AhoCorasick::new(words).expect("an automaton for a few hundred sentences is small");
         Dictionary {
             providers,
             words,
@@ -243,8 +243,8 @@ impl Dictionary {
             .map(|(_, _, explanation)| explanation)
     }
 
-    /// Returns `true` if words that look like the beginning of a sentence are a complete sentence
-    /// that a gateway or many servers use, so nothing is cut off.
+    /// Returns `true` if words that look like the truncated beginning of a sentence are in fact
+    /// part of a complete sentence that a gateway or many servers use.
     fn is_whole(
         &'static self,
         cut: &Explanation,
@@ -443,7 +443,8 @@ impl Dictionary {
                 for refusal in &provider.refusals {
                     let nearness = refusal.pattern.nearness(&plain);
                     let rank = nearness + usize::from(hint.is_named);
-                    if nearness >= NEAR && best.as_ref().is_none_or(|(known, _)| rank > *known) {
+                    let is_better = best.as_ref().is_none_or(|(known, _)| rank > *known);
+                    if nearness >= NEAR && is_better && !refusal.quotes_json() {
                         let said = plain.text.trim().to_owned();
                         let near = Explanation::of(provider, refusal, said, Basis::Near);
                         best = Some((rank, near.named_if(hint.is_named)));
@@ -578,7 +579,7 @@ fn places(providers: &[Provider]) -> Vec<Place> {
 /// The sentence of the entry for URLs that do not exist on a server.
 const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 
-/// The sentence that marks entries for statuses with a web page as the answer.
+/// The words that mark entries for statuses whose answer is a web page.
 const PAGE: &str = "<!DOCTYPE html>";
 
 /// The maximum length, in bytes, of a string that is searched for similar sentences and for

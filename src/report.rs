@@ -64,7 +64,7 @@ use crate::text::{Text, text, thousands};
 
 /// A format for the results of a run.
 pub trait Format {
-    /// Writes a whole report: the findings, then the figures. `rules` are all existing rules.
+    /// Writes a whole report: the findings, then the totals. `rules` are all existing rules.
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 
     /// Writes only the findings, for a run that ended before anything could be counted.

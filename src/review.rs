@@ -495,8 +495,8 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
 }
 
 /// Returns the edits in `silent` that may change which contexts have golden files: edits to the
-/// settings, followed by edits to contexts if `flags_count` is set. A context's flag counts only if
-/// a side has no `golden.contexts`.
+/// settings, followed by edits to contexts if `flags_count` is set. A context's flag has an effect
+/// only if a side has no `golden.contexts`.
 fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Vec<usize> {
     let settings = silent.iter().filter(|&&edit| sets_golden(&edits[edit]));
     let flags = silent

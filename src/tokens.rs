@@ -150,7 +150,7 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     tokens * SURE / 100
 }
 
-/// The minimum length, in bytes, at which a string of only base64 characters counts as data.
+/// The minimum length, in bytes, at which a string of only base64 characters is treated as data.
 const DATA: usize = 2048;
 
 /// Returns `true` for base64 data: a `data:` URL, or a long string of only base64 characters. If

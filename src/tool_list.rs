@@ -71,7 +71,7 @@ impl Status {
     }
 }
 
-/// The reason a provider does not simply accept a tool or a list.
+/// A rule's objection to a tool or a list, as sent to one provider.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Objection {
@@ -105,7 +105,7 @@ pub struct Verdict {
     pub tokens: u64,
 }
 
-/// The results for all tools at one provider.
+/// One provider's results for all tools.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Column {
@@ -143,7 +143,7 @@ impl Column {
     }
 }
 
-/// The results for all tools at all providers.
+/// All providers' results for all tools.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Matrix {
@@ -377,7 +377,7 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
 /// Returns the evidence of an objection that mentions a server. If none does, returns the evidence
 /// that mentions no server at all, or else the evidence about OpenAI, whose formats the others
 /// copy, or else all evidence. If the rule does not assign sources to its messages, all of its
-/// evidence counts.
+/// evidence is returned.
 pub fn evidence(objection: &Objection, server: Server) -> Vec<&'static Evidence> {
     let all = objection.rule.evidence.iter();
     let of_message: Vec<&Evidence> = all
@@ -445,7 +445,7 @@ pub struct LoweredTool {
     /// The form used instead of the requested one, and why. `None` if the requested form can
     /// express the tool's schema.
     pub instead: Option<(ToolTarget, String)>,
-    /// The checks that the tool's schema no longer makes.
+    /// The checks that the tool's schema no longer performs.
     pub losses: Vec<Loss>,
     /// The reason the tool is omitted; `None` if the provider accepts a form of it.
     pub refused: Option<String>,

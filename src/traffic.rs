@@ -1,11 +1,11 @@
-//! Groups the requests in logs into conversations, and tells a story about each: where its prefix
+//! Groups the requests in logs into conversations, and analyses each conversation: where its prefix
 //! stopped being append-only and what that cost, which thinking was lost, which message caused all
 //! later requests to be rejected, and how the conversation grew.
 //!
 //! Input: all kinds of files that `lint` reads, and agents' own session files. Output: [`Stories`].
 //! Requests are grouped by their content. For each conversation, the fingerprints and sizes of the
 //! last request's pieces are kept and, within a budget, also their text, so a file may be larger
-//! than the memory used. How stories are displayed is decided elsewhere.
+//! than the memory used. Other modules display the stories.
 
 mod read;
 mod piece;
@@ -74,10 +74,7 @@ struct Known {
 impl Known {
     /// Returns the additional cost in US dollars of tokens that were processed again instead of
     /// being read from the cache; `None` if a price is unknown.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "nobody counts more tokens than 2^53"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "token counts stay below 2^53")]
     fn price_of_loss(&self, wire: WireFormat, tokens: u64, is_hour: bool) -> Option<f64> {
         let price = self.model.price.as_ref()?;
         let written = if is_hour {

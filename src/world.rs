@@ -1,5 +1,5 @@
-//! The only interface to the outside: the files of a layer, the output folder for golden files,
-//! journals, the date, and the clock.
+//! The only interface to the outside world: the files of a layer, the output folder for golden
+//! files, journals, the date, and the clock.
 //!
 //! The compiler accesses files only through [`World`], so it works in the same way on a folder, the
 //! bundled files, a git revision, and a [`MemoryWorld`] in tests. The real implementations are in

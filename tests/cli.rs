@@ -2492,11 +2492,11 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
     for (place, told) in [
         (
             "agents/helper.toml:0",
-            "begin at 1: `agents/helper.toml:3:7`",
+            "starting at 1: `agents/helper.toml:3:7`",
         ),
         (
             "agents/helper.toml:x",
-            "begin at 1: `agents/helper.toml:3:7`",
+            "starting at 1: `agents/helper.toml:3:7`",
         ),
         ("agents/helper.toml:99", "has no line 99: it has "),
         ("agents/helper.toml:1:999", "has no column 999: it has "),

@@ -450,7 +450,7 @@ fn a_path_that_is_nothing_of_the_repository_is_told() {
         "`/tmp` is outside the agent repository",
     );
     told(&["--affected", "HEAD", "agents"], "cannot be used with");
-    told(&["--shard", "3/2"], "write the number of the part");
+    told(&["--shard", "3/2"], "write the number of the shard");
 }
 
 #[test]

@@ -412,7 +412,7 @@ fn captures_are_read_and_show_nothing_but_bodies() {
     );
     let (code, out) = told("capture", &har(&[("https://example.com/", "{}")]), &[]);
     assert!(
-        code == 1 && out.contains("error[lint/no-body]: the only request of this file"),
+        code == 1 && out.contains("error[lint/no-body]: the only request in this file"),
         "{out}"
     );
 }
@@ -494,7 +494,7 @@ fn a_known_server_is_asked_only_for_models_that_it_serves() {
     assert!(
         code == 1
             && out.contains(
-                "error[provider/unserved-model]: `claude-sonnet-4-5` is a model of Anthropic"
+                "error[provider/unserved-model]: `claude-sonnet-4-5` is one of Anthropic's models"
             ),
         "{out}"
     );
@@ -522,7 +522,7 @@ fn a_known_server_is_asked_only_for_models_that_it_serves() {
     let line = json!({"url": google, "body": {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}});
     let (code, out) = told("log.jsonl", &line.to_string(), &[]);
     assert!(
-        code == 1 && out.contains("`gpt-5.2` is a model of OpenAI"),
+        code == 1 && out.contains("`gpt-5.2` is one of OpenAI's models"),
         "{out}"
     );
 }
@@ -751,7 +751,7 @@ fn a_printed_body_is_checked_but_is_no_json() {
     // A log without a body, and one whose body is abbreviated.
     let (_, out) = told("a.log", "[12:00] up\nError code: 400\n", &[]);
     assert!(
-        out.starts_with("a.log:1:1: error[lint/no-body]: this is text without a request body"),
+        out.starts_with("a.log:1:1: error[lint/no-body]: this text contains no request body"),
         "{out}"
     );
     let (_, out) = told(
@@ -923,7 +923,7 @@ fn lines_of_text_among_documents_are_skipped_with_one_warning() {
         );
     }
     assert!(
-        code == 1 && lines[1].contains("warning[lint/no-body]: 2 lines are text"),
+        code == 1 && lines[1].contains("warning[lint/no-body]: 2 lines are skipped"),
         "{out}"
     );
     let (_, out) = told("a.log", &log, &["--allow", "lint/no-body"]);

@@ -1068,7 +1068,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
         told("contexts/d.json:1"),
         ["`contexts/d.json` is left out because it has errors"]
     );
-    assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
+    assert_eq!(told("more/b.md"), ["no agent uses `more/b.md`"]);
 }
 
 /// Returns the values in all bodies of an agent that a location affects, after `request` if it

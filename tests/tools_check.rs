@@ -283,7 +283,7 @@ fn limits_on_all_strict_tools_together_are_told_and_kept() {
         let lowered: Vec<Value> = serde_json::from_str(&ran.out).expect("JSON");
         let strict = lowered.iter().filter(|tool| tool["strict"] == true);
         assert_eq!((ran.code, lowered.len(), strict.count()), (0, count, most));
-        let told = ran.err.matches("written as for `anthropic`").count();
+        let told = ran.err.matches("uses the form `anthropic` instead").count();
         assert_eq!(told, count - most, "{}", ran.err);
     }
 }

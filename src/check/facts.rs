@@ -11,9 +11,9 @@ use crate::source::Spanned;
 #[derive(Debug, Default)]
 pub(crate) struct ModelFacts {
     pub(super) families: Vec<(Arc<Family>, Standing)>,
-    /// The facts about members, by the members' places, so that each place is searched once.
+    /// The facts about members, grouped by place, so that each place is searched only once.
     pub(super) places: Vec<Place>,
-    /// The model's largest context window at other servers, in tokens. It is set only for
+    /// The model's largest context window on other servers, in tokens. It is set only for
     /// OpenRouter, because other facts about other servers do not apply there.
     window_elsewhere: Option<i64>,
 }
@@ -39,7 +39,7 @@ pub(super) struct FactAt {
 pub(super) enum Standing {
     /// The fact was observed on this server.
     Certain,
-    /// The fact was observed with the same model at another server.
+    /// The fact was observed with the same model on another server.
     Likely,
     /// The fact applies only to one version of the API, or only without a beta feature, and the
     /// request's version or features are unknown.
@@ -64,8 +64,8 @@ impl Route<'_> {
         names.any(|name| self.headers.is_named(&name.value))
     }
 
-    /// Returns `true` if a family lists private addresses, and the server is unknown, but has such
-    /// an address or runs models itself. The settings of such a server are unknown.
+    /// Returns `true` if a family lists private addresses, and the server is an unknown one that
+    /// has such an address or runs models itself. The settings of such a server are unknown.
     fn is_private_of(&self, family: &Family) -> bool {
         let mut names = family.servers.iter();
         self.server == Server::Unknown
@@ -136,7 +136,7 @@ impl ModelFacts {
         self.value(|family| family.context_window)
     }
 
-    /// Returns the model's largest context window at other servers, in tokens. The window is known
+    /// Returns the model's largest context window on other servers, in tokens. The window is known
     /// only for OpenRouter, because OpenRouter chooses the server.
     pub(crate) fn window_elsewhere(&self) -> Option<i64> {
         self.window_elsewhere
@@ -252,8 +252,8 @@ fn has_any_beta(family: &Family, headers: &ApiHeaders) -> Option<bool> {
     Some(is_asked)
 }
 
-/// Returns the largest context window that a model has at any server, in tokens. Windows that
-/// depend on a version or a beta feature, or that only one server has, do not count.
+/// Returns the largest context window that a model has on any server, in tokens. Windows that
+/// depend on a version or a beta feature, or that only one server has, are ignored.
 fn window_elsewhere(families: &[Arc<Family>], model: &ModelName) -> Option<i64> {
     let unconditional = families.iter().filter(|family| {
         let versions = [&family.from_version, &family.before_version];

@@ -2,9 +2,9 @@
 //!
 //! Input: the bodies of two requests; the later request has more messages. Output: the first
 //! location at which the earlier body is not a prefix of the later one. Servers read tools first,
-//! then instructions, then messages. After a change, a server's cache contains nothing that it can
-//! reuse, and servers reject thinking if content before it has changed. Cache breakpoints
-//! (`cache_control`) are ignored in the comparison.
+//! then instructions, then messages. They cannot use their cache for anything after a change, and
+//! they reject thinking if content before it has changed. Cache breakpoints (`cache_control`) are
+//! ignored in the comparison.
 
 mod place;
 pub(crate) mod rules;

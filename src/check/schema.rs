@@ -492,7 +492,7 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
     if text.as_str().len() > MAX_BYTES {
         let help = "keep only what the wire format needs".to_owned();
         return Err(at(
-            "a schema can have at most 1 MiB".to_owned(),
+            "a schema can be at most 1 MiB in size".to_owned(),
             0..0,
             Some(help),
         ));

@@ -12,8 +12,8 @@ use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
 
-/// Returns the machine-readable format requested for the outcome of a `reqc send` with invalid
-/// arguments. Returns `None` for other commands, and if the arguments name no such format.
+/// Returns the machine-readable format that a `reqc send` command with invalid arguments requests.
+/// Returns `None` for other commands, and if the arguments name no such format.
 #[cfg(feature = "runtime")]
 pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
     let arguments = std::env::args_os()
@@ -58,7 +58,7 @@ fn names() -> String {
     Layout::ALL.map(Layout::name).join(", ")
 }
 
-/// Parses a share in percent.
+/// Parses a percentage.
 fn percent(argument: &str) -> Result<f64, String> {
     let number: Option<f64> = argument.trim_end_matches('%').trim().parse().ok();
     number
@@ -99,7 +99,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(super) struct Common {
     /// Run as if started in DIR, which becomes the root of the repository
     #[arg(short = 'C', value_name = "DIR", global = true)]
@@ -275,20 +275,20 @@ pub(super) enum Command {
     },
 }
 
-/// The kinds of output that commands have. Each kind is available in certain formats.
+/// The kinds of output that commands produce. Each kind is available in certain formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Reports of findings.
     Reports,
     /// The effects of a change.
     Reviews,
-    /// The losses between two bodies.
+    /// Comparisons of two bodies.
     Comparisons,
-    /// The stories of conversations.
+    /// Analyses of conversations.
     Stories,
     /// The coverage of templates.
     Coverage,
-    /// The answers that `reqc send` gets.
+    /// The answers that `reqc send` receives.
     Answers,
     /// Results of any other kind.
     Others,
@@ -392,7 +392,7 @@ pub(super) struct Baseline {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Coverage {
-    /// Exit with 1 if fewer lines or outcomes are covered
+    /// Exit with 1 if the coverage of lines or of outcomes is below this percentage
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) fail_under: Option<f64>,
     /// Write a context that covers the gap at `--gap`, or by default the first gap that can be
@@ -404,17 +404,17 @@ pub(super) struct Coverage {
     pub(super) gap: Option<String>,
 }
 
-/// The part of a repository that is looked at.
+/// The part of a repository to process.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
-    /// Only what these files and folders affect; the root of a repository means all of it
+    /// Only what these files and folders affect; the root of a repository selects everything
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// Only agents affected by files that changed since a git revision, by default HEAD
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with = "paths")]
     #[expect(
         clippy::option_option,
-        reason = "not asked for, without a revision, and with one"
+        reason = "the option may be absent, bare, or have a value"
     )]
     pub(super) affected: Option<Option<String>>,
     /// Check only shard I of N (for CI job matrices); adding an agent never moves another to a
@@ -424,7 +424,7 @@ pub(super) struct Part {
 }
 
 #[derive(Debug, Default, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(super) struct Compile {
     #[command(flatten)]
     pub(super) part: Part,
@@ -442,7 +442,7 @@ pub(super) struct Compile {
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with_all = ["paths", "affected", "shard"])]
     #[expect(
         clippy::option_option,
-        reason = "not asked for, without a revision, and with one, which may be empty"
+        reason = "the option may be absent, bare, or have a value, which may be empty"
     )]
     pub(super) diff: Option<Option<String>>,
     /// With --diff: compare the staged files, instead of the files on disk, with HEAD or REV
@@ -560,7 +560,7 @@ pub(super) struct Lint {
     /// shapes
     #[arg(long, value_name = "W", value_parser = filled)]
     pub(super) wire: Option<String>,
-    /// The provider instance that the bodies are for, from the repository or bundled
+    /// The provider instance that receives the bodies, from the repository or bundled
     #[arg(long, value_name = "INSTANCE", value_parser = filled)]
     pub(super) provider: Option<String>,
     /// The server that answers, if its URL does not reveal it: an operator or software, for example
@@ -578,10 +578,10 @@ pub(super) struct Why400 {
     /// a cassette; with `-` or no argument, standard input is read
     #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: Option<String>,
-    /// Further words of an error message that is not in quotes
+    /// The rest of an error message that is not in quotes
     #[arg(hide = true)]
     pub(super) words: Vec<String>,
-    /// File with the request body, to show where the error is in it
+    /// A file with the request body, to show where in the body the error is
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,
     /// The wire format of the body, for example openai-chat; by default detected from its shape
@@ -604,10 +604,10 @@ pub(super) struct Import {
     /// shape
     #[arg(long, value_name = "WIRE", value_parser = filled)]
     pub(super) from: Option<String>,
-    /// The body on this line of a JSON Lines file
+    /// Use the body on this line of a JSON Lines file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) line: Option<u32>,
-    /// The body with this number, if there are several; by default the first
+    /// Use the body with this number, if there are several; by default the first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) body: Option<u32>,
     /// The context's name (default: the file name)
@@ -623,7 +623,7 @@ pub(super) struct Import {
 
 #[cfg(feature = "runtime")]
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(super) struct Send {
     /// The agent's name, from the repository or bundled
     #[arg(value_parser = filled)]
@@ -676,7 +676,7 @@ pub(super) struct Route {
     /// The path of the file, as matched by the agents' patterns; it need not exist
     #[arg(value_parser = filled)]
     pub(super) file: String,
-    /// The roster of `rosters.toml`
+    /// The name of the roster in `rosters.toml`
     #[arg(long, value_name = "NAME", value_parser = filled)]
     pub(super) roster: String,
     /// The project that the file belongs to
@@ -781,7 +781,7 @@ impl FormatParser {
 }
 
 impl FormatParser {
-    /// Returns the help for HTML: the command's options that can write it.
+    /// Returns the help for HTML, which names the commands and options that can write it.
     fn of_html(&self) -> String {
         let sources = self.writes.iter().filter_map(|writes| match writes {
             Writes::Reviews => Some("`compile --diff`"),

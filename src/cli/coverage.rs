@@ -1,4 +1,4 @@
-//! `reqc coverage`: the coverage of templates by contexts.
+//! `reqc coverage`: shows how much of the templates the contexts cover.
 
 use serde_json::Value;
 
@@ -29,8 +29,8 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
         let path = options.path(file);
         write_new(&path, &opened.root, &text, "--write-context", terminal)?;
         terminal.note(&format!(
-            "agent `{}` covers the gap in this context, which is based on `{}`",
-            found.agent, found.changed
+            "in this context, which is based on `{}`, agent `{}` covers the gap",
+            found.changed, found.agent
         ));
     }
     let is_enough = args.fail_under.is_none_or(|least| {

@@ -94,7 +94,7 @@ impl Sides {
         }
         if to.is_some() && args.staged {
             return Err(Failure::new(
-                "`--staged` accepts a single revision, with which the staged files are compared",
+                "`--staged` accepts only one revision, and compares the staged files with it",
             ));
         }
         let [from, to] =

@@ -22,7 +22,7 @@ pub(super) fn run(
     let opened = options.open()?;
     opened.selection()?;
     let world = Arc::clone(&opened.disk) as Arc<dyn World>;
-    // An edit may change the number of agents, so the selection is repeated for each state.
+    // An edit may change the number of agents, so the agents are selected again after each edit.
     let mended = mend(&world, |world: Arc<dyn World>| -> Report {
         let compiler = options.load_all(world);
         match options.select(&compiler) {

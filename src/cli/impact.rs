@@ -35,7 +35,7 @@ fn failed(why: &ImpactError) -> Failure {
             help: Some(near), ..
         } => failure.help(near),
         ImpactError::NoSuchLine { .. } | ImpactError::NoSuchColumn { .. } => {
-            failure.help("the numbers after it are a line and a column, as in a finding")
+            failure.help("the numbers after the path are a line and a column, as in a finding")
         }
         ImpactError::LeftOut { .. } => failure.help("`reqc check` shows the errors"),
         _ => failure.help("write a file as in a finding: `partials/x.jinja:3:7`"),

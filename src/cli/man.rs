@@ -51,11 +51,12 @@ fn page(command: &Command) -> (String, String) {
     let source = format!("reqc {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(sorted).source(source).manual("reqc Manual");
     let mut page = Vec::new();
-    man.render(&mut page).expect("memory can be written");
+    man.render(&mut page)
+        .expect("writing to memory never fails");
     page.extend(exit_status().to_roff().into_bytes());
     (
         man.get_filename(),
-        String::from_utf8(page).expect("pages are text"),
+        String::from_utf8(page).expect("man pages are UTF-8"),
     )
 }
 

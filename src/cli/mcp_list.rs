@@ -51,7 +51,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Starts or calls the server, requests its tools, and ends it.
+    /// Starts or connects to the server, requests its tools, and stops or disconnects it.
     pub(super) fn ask(&self, options: &Options, opened: &Opened) -> Result<Vec<Value>, Failure> {
         let mut sources = Sources::default();
         let toml = self.entry();

@@ -76,7 +76,7 @@ fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &
         let servers = if family.servers.is_empty() {
             String::new()
         } else {
-            format!(", at {}", names(&family.servers))
+            format!(", on {}", names(&family.servers))
         };
         terminal.text(&text!(
             "\n{} ({}{})\n",
@@ -118,7 +118,7 @@ fn of_fact(fact: &Fact) -> Text {
 fn origin(origin: &Origin) -> String {
     let seen = origin.seen.as_ref().map(|seen| format!("seen {seen}"));
     let source = origin.source.as_deref().map(|source| match origin.rank() {
-        // The address of a recording begins with its rank.
+        // The source of a recording already begins with its rank.
         Some(Rank::Recorded) if source.starts_with(Rank::Recorded.name()) => source.to_owned(),
         Some(rank) => format!("{rank}: {source}"),
         None => source.to_owned(),
@@ -164,7 +164,7 @@ fn document(family: &Family) -> Value {
         .map(|it| (it.key().to_owned(), json!(family.property(it))));
     document
         .as_object_mut()
-        .expect("it is written as an object")
+        .expect("the document is an object")
         .extend(properties);
     document
 }

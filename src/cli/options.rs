@@ -85,7 +85,7 @@ impl Options {
         self.is_named
     }
 
-    /// Reports on standard error how much work was shared, if requested.
+    /// Prints cache statistics to standard error, if requested.
     pub(super) fn tell_memory(&self, compiler: &Compiler, terminal: &Terminal) {
         if self.is_verbose {
             terminal.note(&compiler.memory_use().to_string());

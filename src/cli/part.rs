@@ -22,8 +22,8 @@ impl Part {
     }
 }
 
-/// Opens the repository for a command, limited to a part of it. If `golden` is set, golden files
-/// reach the agents that own them.
+/// Opens the repository for a command, limited to a part of it. If `golden` is set, a changed
+/// golden file affects the agent that owns it.
 pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opened, Failure> {
     let given: Vec<PathBuf> = part.paths.iter().map(|path| options.path(path)).collect();
     let options = in_repository_of(options, &given)?;
@@ -88,8 +88,8 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// Returns everything that the changes since the branch forked from `revision` reach, on either
-/// side.
+/// Returns everything that is affected, on either side, by the changes made since the branch forked
+/// from `revision`.
 fn affected(
     options: &Options,
     opened: &Opened,

@@ -381,7 +381,7 @@ impl Engine {
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime
             .as_ref()
-            .expect("it is there until the end")
+            .expect("the runtime is taken only on drop")
             .block_on(work)
     }
 }
@@ -468,7 +468,7 @@ fn server_grant(
         .repo()
         .instances
         .get(&compiled.instance)
-        .expect("it was compiled with it");
+        .expect("the request was compiled with this instance");
     let key_file = instance
         .api_key_ref
         .as_ref()

@@ -38,7 +38,7 @@ pub(super) struct Terminal {
     printer: Printer,
     /// `true` if the reader of standard output has gone away.
     closed: bool,
-    /// The reason standard output cannot be written, unless its reader has gone away.
+    /// The reason writing to standard output failed, unless its reader has gone away.
     broken: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Terminal {
         }
     }
 
-    /// Writes findings and figures.
+    /// Writes the findings and the totals of a report.
     pub(super) fn report(&mut self, format: Format, report: &Report, checkout: &Checkout) {
         let is_for_programs = !matches!(format, Format::Human | Format::Short);
         if self.quiet && report.findings.is_empty() && !is_for_programs {

@@ -53,8 +53,8 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
                 Format::Markdown => terminal.text(&tools_markdown(&source, &matrix)),
                 _ => terminal.text(&tools_text(&source, &matrix)),
             }
-            // By default, only the plain form of a provider can fail the command. A form that the
-            // user names can fail it, too.
+            // By default, only a rejection in a provider's plain form makes the command fail. If
+            // the user names providers or forms, every rejection does.
             let is_refused = match args.providers.is_empty() {
                 true => matrix.refuses(),
                 false => matrix.columns.iter().any(Column::is_refused),
@@ -101,8 +101,8 @@ fn unread(entries: &[Pointer]) -> String {
     format!("{what} no name or no schema ({}{more})", named.join(", "))
 }
 
-/// Writes the accepted tools that are most similar to the given ones. In human-readable output, the
-/// lost checks are listed on standard error.
+/// Writes the tools in the most similar form that the provider accepts. In human-readable output,
+/// the lost checks are listed on standard error.
 fn lower(
     options: &Options,
     opened: &Opened,

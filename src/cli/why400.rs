@@ -322,7 +322,7 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     })
 }
 
-/// Returns the likely wire format of a body that fits several formats. A chat at a known server
+/// Returns the likely wire format of a body that fits several formats. A chat with a known server
 /// other than Ollama uses OpenAI's format.
 fn likely_wire(body: &str, server: Option<Server>) -> Option<WireFormat> {
     let body = only_request(body)?;
@@ -392,7 +392,7 @@ fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
             .findings
             .retain(|finding| finding.severity == Severity::Error);
     }
-    // A body that a program printed is checked although it is not JSON.
+    // A body that a program printed is checked even if it is not JSON.
     if report.summary.bodies > 0 {
         report
             .findings
@@ -580,7 +580,8 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     page
 }
 
-/// Returns where the error message of a group was seen; nothing if only its words are known.
+/// Returns where the error message of a group was seen; an empty text if only phrases of the
+/// message are known.
 fn seen(group: &Group<'_>, width: usize) -> Text {
     let (it, _) = group[0];
     if it.basis == Basis::Words {

@@ -368,8 +368,8 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns the similarity of two strings, from 0 to 1. If one string contains the other, they count
-/// as nearly equal.
+/// Returns the similarity of two strings, from 0 to 1. If one string contains the other, they are
+/// treated as nearly equal.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };

@@ -200,7 +200,7 @@ impl<'b> Notes<'b> {
 
     fn speaker(&mut self, piece: &Piece<'b>, other: &Piece<'b>) {
         if !align::is_same_speaker(piece.role, other.role) {
-            let message = format!("{} is now one {}", piece.describe(), said_by(other.role));
+            let message = format!("{} is now {}", piece.describe(), said_by(other.role));
             self.tell(
                 DifferenceKind::Role,
                 piece.content.subject(),

@@ -19,9 +19,9 @@ pub struct ComparedFiles {
     pub second: String,
     /// The pairs of bodies, in the first file's order.
     pub pairs: Vec<ComparedPair>,
-    /// The lines of bodies in the first file without a partner in the second file.
+    /// The first line of each body in the first file that has no partner in the second file.
     pub unpaired_first: Vec<usize>,
-    /// The lines of bodies in the second file without a partner in the first file.
+    /// The first line of each body in the second file that has no partner in the first file.
     pub unpaired_second: Vec<usize>,
 }
 

@@ -142,11 +142,11 @@ impl Piece<'_> {
         self.text().is_some_and(|text| text.trim().is_empty())
     }
 
-    /// Returns a phrase for the piece, such as "an image (image/png, 12 KB) of the user".
+    /// Returns a phrase for the piece, such as "an image from the user (image/png, 12 KB)".
     pub(super) fn describe(&self) -> String {
         let by = said_by(self.role);
         match &self.content {
-            Content::Text(text) => format!("{} {by}{}", self.article(), quoted(text)),
+            Content::Text(text) => format!("text {by}{}", quoted(text)),
             Content::Thinking(text) => format!("thinking{}", quoted(text)),
             Content::Signature(_) => "the thinking signature".to_owned(),
             Content::Redacted(_) => "redacted thinking".to_owned(),
@@ -176,13 +176,6 @@ impl Piece<'_> {
             Content::Other(kind, _) => format!("`{kind}` {by}"),
         }
     }
-
-    fn article(&self) -> &'static str {
-        match self.role {
-            Role::System => "text",
-            Role::User | Role::Assistant | Role::Tool | Role::Other => "a text",
-        }
-    }
 }
 
 impl Content {
@@ -208,11 +201,11 @@ impl Content {
 /// Returns a phrase for the author.
 pub(super) fn said_by(role: Role) -> &'static str {
     match role {
-        Role::System => "of the system prompt",
-        Role::User => "of the user",
-        Role::Assistant => "of the assistant",
-        Role::Tool => "of a tool",
-        Role::Other => "of an unknown role",
+        Role::System => "from the system prompt",
+        Role::User => "from the user",
+        Role::Assistant => "from the assistant",
+        Role::Tool => "from a tool",
+        Role::Other => "with an unknown role",
     }
 }
 

@@ -53,7 +53,7 @@ fn unquoted(json: &str) -> &str {
         .unwrap_or(json)
 }
 
-/// Escapes a string as common template engines do: `&`, `<`, `>` and both quotes.
+/// Escapes a string as common template engines do: `&`, `<`, `>` and both kinds of quotes.
 fn escaped_for_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -66,7 +66,7 @@ struct Beyond {
     at: Span,
     /// The amount by which the body exceeds the limit.
     distance: f64,
-    /// The measured amount, as a phrase with its unit.
+    /// The measured amount, as a phrase that begins with a verb.
     taken: String,
     /// The limit, as a phrase that completes `its budget …`.
     limit: String,
@@ -110,10 +110,7 @@ impl AgentBudgets {
                 else {
                     continue;
                 };
-                let message = format!(
-                    "`{}` takes {own} in `{context}`: its budget {limit}",
-                    plan.name()
-                );
+                let message = format!("`{}` {own} in `{context}`: its budget {limit}", plan.name());
                 let known = self
                     .excesses
                     .iter()
@@ -157,7 +154,7 @@ impl AgentBudgets {
             }
             findings.push(finding.help(match excess.measure {
                 Measure::Tokens | Measure::Bytes => {
-                    "shorten the most expensive part, or raise the budget and give the reason in the review"
+                    "shorten the most expensive part, or raise the budget and explain why in the review"
                 }
                 Measure::Tools => "remove tools that this agent does not need, or raise the budget",
                 Measure::CachedShare => {
@@ -199,7 +196,7 @@ impl Taken {
             Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, Unit::of("tools")),
             Measure::CachedShare => {
                 let (least, share) = (budget.cached_share.as_ref()?, self.cached?);
-                let taken = format!("only {} of its prefix from the cache", percent(share));
+                let taken = format!("gets only {} of its prefix from the cache", percent(share));
                 let limit = format!("requires at least {}", percent(least.value));
                 let distance = least.value - share;
                 (share < least.value).then_some(Beyond {
@@ -295,7 +292,7 @@ fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let distance = (taken - limit.value) as f64;
-    let taken = format!("{}{} {}", unit.before, thousands(taken), unit.name);
+    let taken = format!("uses {}{} {}", unit.before, thousands(taken), unit.name);
     Some(Beyond {
         at: limit.span,
         distance,

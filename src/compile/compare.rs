@@ -54,8 +54,8 @@ pub struct BrokenAgent {
 }
 
 impl BrokenAgent {
-    /// Returns a broken agent whose older state is unknown. It counts as compiled, because it had
-    /// golden files.
+    /// Returns a broken agent whose older state is unknown. It is treated as compiled, because
+    /// it had golden files.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
         BrokenAgent {
             agent,

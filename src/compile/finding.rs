@@ -257,13 +257,13 @@ struct OtherInstance<'p> {
     wires: [WireFormat; 2],
     /// The files of the profile that sets the instance, and of its descendants in the chain.
     below: Vec<FileId>,
-    /// The body's problems at the parent's instance.
+    /// The body's problems with the parent's instance.
     wrong_before: Vec<Problem>,
 }
 
 impl OtherInstance<'_> {
-    /// Returns a replacement for a finding about an inherited value that is valid at the parent's
-    /// instance. In that case, the mistake is the choice of the instance, not the value.
+    /// Returns a replacement for a finding about an inherited value that the parent's instance
+    /// accepts. In that case, the mistake is the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let mut places = place
             .steps
@@ -307,7 +307,7 @@ impl OtherInstance<'_> {
         );
         let finding = Diagnostic::new(&provider::rules::OTHER_FORMAT, self.span, message);
         let help = format!(
-            "extend a profile that is written for {takes}, or use an instance of {earlier}"
+            "extend a profile that is written for {takes}, or use a provider instance that accepts {earlier}"
         );
         Some(finding.help(help).related(
             place.span,

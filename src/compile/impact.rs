@@ -90,7 +90,7 @@ pub enum ImpactError {
 impl fmt::Display for ImpactError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ImpactError::UnknownFile { path, .. } => write!(f, "no agent is made from `{path}`"),
+            ImpactError::UnknownFile { path, .. } => write!(f, "no agent uses `{path}`"),
             ImpactError::LeftOut { path } => {
                 write!(f, "`{path}` is left out because it has errors")
             }
@@ -600,7 +600,7 @@ fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
     let mut numbered = wanted.match_indices(':').map(|(at, _)| &wanted[..at]);
     if let Some(path) = numbered.find(|path| paths.contains(path)) {
         return Some(format!(
-            "lines and columns are numbers, and begin at 1: `{path}:3:7`"
+            "write line and column as numbers, starting at 1: `{path}:3:7`"
         ));
     }
     let bundled = format!("{BUNDLED}{wanted}");
@@ -675,7 +675,7 @@ mod tests {
         );
         assert_eq!(
             near_path("agents/a.toml:0", &paths).as_deref(),
-            Some("lines and columns are numbers, and begin at 1: `agents/a.toml:3:7`")
+            Some("write line and column as numbers, starting at 1: `agents/a.toml:3:7`")
         );
         let bundled = "did you mean `bundled:agents/claude/claude_base.toml`?";
         assert_eq!(

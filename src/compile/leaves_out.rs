@@ -70,7 +70,7 @@ impl Declarations {
             .filter(|(span, seen)| !seen.is_used && is_editable(**span));
         let findings = unused.map(|(span, seen)| {
             let message = format!(
-                "no agent leaves out `{}`, or none needs to declare it",
+                "no agent leaves out `{}`, or the omission need not be declared",
                 seen.kind.name()
             );
             Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")

@@ -1,5 +1,5 @@
-//! Fixes findings that have one correct fix: edits sources, and proves each edit by compiling
-//! again.
+//! Fixes findings that have exactly one correct fix: edits sources, and verifies each edit by
+//! compiling again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;

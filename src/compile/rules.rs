@@ -29,7 +29,7 @@ crate::diag::rules! {
     UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be created on every system",
         "Golden folders are named after the agent. On Windows, `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` \
          are devices, not folders, and a name can have at most 255 bytes. A repository with such a folder could not be checked out \
-         everywhere.\n\n\
+         on every system.\n\n\
          * wrong: `name = \"Aux\"`\n\
          * right: `name = \"Auxiliary\"`";
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile is selected",
@@ -41,7 +41,7 @@ crate::diag::rules! {
         "A roster lists agents, in the repository or bundled, but no abstract profiles. An unknown name is skipped, so \
          files silently go to an agent further down, or to none.\n\n\
          `reqc list` shows the repository's agents; `reqc list --bundled` also shows the bundled ones.";
-    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent in a roster never gets a file",
+    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent in a roster never receives a file",
         "A file goes to the first agent in a roster whose `match` accepts it. An agent without `match` accepts everything, so \
          the agents after it are never tried.\n\n\
          * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
@@ -61,11 +61,11 @@ crate::diag::rules! {
     UNUSED = Warning "repo/unused", "a role, partial, context, provider instance or abstract profile is unused",
         "An unused file is usually a leftover, or its name is misspelled where it should be used. Reviewing and updating it is wasted \
          effort.\n\n\
-         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. If a template computes a role's name, \
+         * A role (`roles/**/*.md`) that no `agent_role('…')` or `read_file(':/roles/…')` refers to. If a template computes a role's name, \
          no role is reported.\n\
-         * A partial that no profile and no used partial names.\n\
+         * A partial that no profile and no used partial refers to.\n\
          * A context whose kind no agent has, such as a code completion if all agents chat.\n\
-         * A provider instance that no profile and no other instance names.\n\
+         * A provider instance that no profile and no other instance refers to.\n\
          * An abstract profile that no profile extends. A repository with only abstract profiles is a library for other repositories, so \
          nothing is reported.\n\n\
          Bundled files are never reported. While there are errors, nothing is reported, because a misspelled name would be reported \
@@ -73,8 +73,8 @@ crate::diag::rules! {
          `[[allow]]` entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
         "Every template has its own limits; the limits here apply to all templates together, so that an untrusted repository cannot keep \
-         a build busy for hours. An agent may take at most 1,000 million units of work in all its contexts, and a run at most 8,000 \
-         million plus 250,000 per body. A bundled agent takes 120,000 per body on average; `template/too-much-work` explains the unit. The \
+         a build busy for hours. An agent may use at most 1,000 million units of work in all its contexts, and a run at most 8,000 \
+         million plus 250,000 per body. A bundled agent uses 120,000 per body on average; `template/too-much-work` explains the unit. The \
          count is the same on every machine: the agents' work is added up in the order of their names. In addition, the bodies of one \
          agent may total at most 128 MiB, and all agents together may inherit at most 10,000,000 values.\n\n\
          Look for templates that process much more data than they send, or compile fewer agents or contexts at a time with `reqc check \
@@ -83,7 +83,7 @@ crate::diag::rules! {
         "`reqc rule` lists all codes; `family/*` means a whole family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
          * right: `\"key/unknown\" = \"error\"`";
-    INVISIBLE = Warning "text/invisible", "an invisible character",
+    INVISIBLE = Warning "text/invisible", "a file or a name contains an invisible character",
         "Models read direction marks, zero-width characters, tags, blank symbols and control characters, but the reviewer of a pull \
          request cannot see them, so the reviewed text differs from the text that is sent. In names, such characters make two different \
          things look the same.\n\n\
@@ -102,8 +102,8 @@ crate::diag::rules! {
          entry.";
     BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body exceeds its budget",
         "A `[[budget]]` entry in `reqc.toml` limits the tokens, bytes or tools in the bodies of some agents, or sets the share of a body \
-         that must come from the cache. Each agent gets one finding for its worst body. The finding points to the limit, and its second \
-         place is the source of the most expensive part of that body.\n\n\
+         that must come from the cache. Each agent gets one finding for its worst body. The finding points to the limit, and also \
+         shows the source of the most expensive part of that body.\n\n\
          Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
          `reqc render AGENT --context NAME --tokens` shows the tokens of each part.\n\n\
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\
@@ -205,7 +205,7 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
 /// Returns the finding about an `[[extension]]` entry that allowed nothing; `used` contains the
 /// provider instances of all agents, and the instances that they extend.
 pub(super) fn unused_extension(repo: &Repo, place: Span, used: &BTreeSet<Arc<str>>) -> Diagnostic {
-    let message = "no body contains what this entry allows";
+    let message = "no body contains anything that this entry allows";
     let finding = Diagnostic::new(&UNUSED_EXTENSION, place, message);
     let mut entries = repo.config.extensions.iter();
     let entry = entries.find(|entry| entry.span == place);

@@ -111,7 +111,9 @@ pub struct ShardError;
 
 impl fmt::Display for ShardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("write the number of the part and of all parts: `1/4` to `4/4`")
+        f.write_str(
+            "write the number of the shard and the total number of shards, from `1/4` to `4/4`",
+        )
     }
 }
 

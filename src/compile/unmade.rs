@@ -46,7 +46,7 @@ impl Chosen<'_> {
     fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
         let name = &self.compiler.hierarchy.get(id).name;
         let message = format!(
-            "`{}` has no body, because no context has its kind",
+            "`{}` has no body, because there is no context of its kind",
             name.value
         );
         let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);

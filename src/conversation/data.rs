@@ -354,8 +354,8 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// Returns the text in a message from which a value in the template data comes, or else the text
-/// closest to that value; `None` if the history has no such message.
+/// Returns the message text that a value in the template data comes from, or else the text closest
+/// to that value; `None` if the history has no such message.
 pub(crate) fn anchor<'c>(
     history: &'c [Message],
     message: usize,

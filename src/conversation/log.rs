@@ -272,7 +272,10 @@ fn follows(
         }
         _ => return Ok(()),
     };
-    Err(format!("{what}: restore what was removed, or remove this line and all after it").into())
+    Err(
+        format!("{what}: restore the removed lines, or remove this line and all lines after it")
+            .into(),
+    )
 }
 
 /// Returns the IDs by which results can refer to a block; empty if the block is not a call.
@@ -518,7 +521,7 @@ impl Log {
     /// [`Entry::Retract`] or [`Entry::Summary`] is limited to the length of the history.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
-        kept.expect("nothing refuses it");
+        kept.expect("this `keep` never fails");
         self.lines.last().map_or("", |line| &line.raw)
     }
 

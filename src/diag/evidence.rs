@@ -15,8 +15,8 @@ pub enum Rank {
     Provider,
     /// A third party's report: an issue, a pull request, or a forum.
     Thread,
-    /// Anything else, such as a web page or a different project's code. It counts as much as a
-    /// thread.
+    /// Anything else, such as a web page or a different project's code. It carries as much weight
+    /// as a thread.
     Other,
 }
 

@@ -167,7 +167,7 @@ fn is_index(token: &str) -> bool {
 }
 
 /// The identity of a change: its kind and the JSON text of both values. Values that differ only in
-/// the order of keys count as different.
+/// the order of keys are different.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
     Added(String),

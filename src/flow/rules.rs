@@ -14,7 +14,8 @@ rules! {
          purpose, its profile declares that: `leaves_out = [\"images\"]`. Agents that extend it inherit the declaration.";
     ALTERED = Error[lowerable] "flow/altered", "content of a conversation is altered in the body",
         "The model sees something other than the conversation: text that was escaped twice, truncated or HTML-escaped, or a call with \
-         different arguments. No provider rejects such a body. Text that lost only leading or trailing whitespace is a warning.\n\n\
+         different arguments. No provider rejects such a body. If text lost only leading or trailing whitespace, the finding is a \
+         warning.\n\n\
          * wrong: `\"text\": {{ tojson(tojson(block.text)) }}`\n\
          * right: `\"text\": {{ tojson(block.text) }}`\n\
          * wrong: `{{ tojson(block.text[:100]) }}`\n\

@@ -119,7 +119,7 @@ fn character(c: char) -> char {
     }
 }
 
-/// Replaces every string and number in a value, but no keys.
+/// Replaces every string and number in a value. Keys stay unchanged.
 fn value(it: &mut Value) {
     match it {
         Value::String(string) => *string = text(string),

@@ -24,10 +24,10 @@ pub(crate) struct Rewritten {
     pub(crate) end: usize,
 }
 
-/// A text that is not a value.
+/// The result for text that cannot be read as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unread {
-    /// The number of bytes that were read in vain.
+    /// The number of bytes that were read before reading failed.
     pub(crate) bytes: usize,
     /// The end of the line or the text, if it cuts off a string in the value.
     pub(crate) cut_at: Option<usize>,
@@ -42,7 +42,7 @@ pub(crate) struct Unread {
 ///
 /// # Errors
 ///
-/// Returns what was read in vain if the text stops being a value.
+/// Returns an error if the text at the offset is not a complete value.
 pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
     let mut reader = Reader::new(text, line_before(text, start), start, &work);
@@ -54,7 +54,7 @@ pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
 ///
 /// # Errors
 ///
-/// Returns what was read in vain if there is no string.
+/// Returns an error if there is no complete string.
 pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
     let mut reader = Reader::new(text, line_before(text, start), start, &work);
@@ -73,7 +73,7 @@ struct Reader<'t, 'w> {
     is_muted: bool,
     /// The end of the line or the text, if it cuts off a string.
     cut_at: Option<usize>,
-    /// The number of bytes that were read, by this reader and those that it looks ahead with.
+    /// The number of bytes that were read by this reader and by those with which it looks ahead.
     work: &'w Cell<usize>,
 }
 
@@ -151,7 +151,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         self.at += len;
     }
 
-    /// Copies blanks and ends of lines. Skips colours, and the prefix of each line.
+    /// Copies blanks and line ends. Skips colours, and the prefix of each line.
     fn blank(&mut self) {
         while let Some(byte) = self.byte() {
             match byte {
@@ -174,7 +174,8 @@ impl<'t, 'w> Reader<'t, 'w> {
         }
     }
 
-    /// Returns a reader of the text from an offset, or from the next character that is not blank.
+    /// Returns a reader that starts at the first character, at or after an offset, that is not
+    /// blank.
     fn ahead(&self, at: usize) -> Reader<'t, 'w> {
         let mut ahead = Reader::new(self.text, self.before, at, self.work);
         ahead.is_muted = true;
@@ -247,7 +248,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         Some(())
     }
 
-    /// Writes a sign, which JSON may write differently.
+    /// Writes a punctuation character, or its JSON equivalent if that is different.
     fn sign(&mut self, sign: u8, json: &str) {
         match json.as_bytes() == [sign] {
             true => self.copy(1),
@@ -275,7 +276,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         self.blank();
     }
 
-    /// Skips a byte that must follow.
+    /// Skips a byte that must come next.
     fn eat(&mut self, byte: u8) -> Option<()> {
         (self.byte()? == byte).then(|| self.at += 1)
     }
@@ -341,8 +342,8 @@ impl<'t, 'w> Reader<'t, 'w> {
         self.elements(depth, b')')
     }
 
-    /// Reads the representation of an object in angle brackets. That of an enumeration contains its
-    /// value: `<Role.USER: 'user'>`.
+    /// Reads the representation of an object in angle brackets. For an enumeration, the
+    /// representation contains the value: `<Role.USER: 'user'>`.
     fn angle(&mut self, depth: usize) -> Option<()> {
         let end = self.angle_end()?;
         let inner = &self.text[self.at..end];
@@ -380,7 +381,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         Some(())
     }
 
-    /// Returns the name that follows, which may contain dots; empty if there is none.
+    /// Returns the name that comes next, which may contain dots; empty if there is none.
     fn name(&self) -> &'t str {
         let rest = &self.text[self.at..];
         let end = rest
@@ -425,7 +426,7 @@ impl<'t, 'w> Reader<'t, 'w> {
             self.replace(1, "{");
             return self.members(depth, b')', b'=');
         }
-        // The first argument stands for the object, as in `SecretStr('…')`.
+        // The first argument represents the object, as in `SecretStr('…')`.
         self.at += 1;
         self.value(depth)?;
         self.blank();
@@ -461,7 +462,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         Some(())
     }
 
-    /// Returns the beginning of the string that follows, if one does.
+    /// Returns the prefix and the quote of the string that comes next; `None` if no string does.
     fn opening(&self) -> Option<Opening> {
         let rest = &self.text.as_bytes()[self.at..];
         let prefix = rest
@@ -520,8 +521,8 @@ impl<'t, 'w> Reader<'t, 'w> {
         Some(opening)
     }
 
-    /// Reads the characters of a string up to its closing quote. Only JavaScript's template literals
-    /// contain ends of lines.
+    /// Reads the characters of a string up to its closing quote. Only JavaScript's template
+    /// literals may contain line ends.
     fn characters(&mut self, opening: Opening) -> Option<()> {
         loop {
             let rest = &self.text.as_bytes()[self.at..];
@@ -560,8 +561,8 @@ fn line_before(text: &str, at: usize) -> &str {
     }
 }
 
-/// Returns the length of the prefix that two lines share: the name of a container, a time, or a mark
-/// such as `>`. Digits may differ. The prefix ends with a blank or a sign that separates.
+/// Returns the length of the prefix that two lines share: the name of a container, a time, or a
+/// mark such as `>`. Digits may differ. The prefix ends with a blank or a separator.
 fn common_prefix(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     let same = pairs
@@ -590,7 +591,7 @@ fn colour(text: &str) -> usize {
         .map_or(0, |end| text.len() - codes.len() + end + 1)
 }
 
-/// Returns `true` for the names of objects by which SDKs mark a parameter that is not set.
+/// Returns `true` for the names of the objects that SDKs use for parameters that are not set.
 fn is_not_given(name: &str) -> bool {
     match name.strip_prefix('<') {
         Some(object) => ["NOT_GIVEN", "NotGiven", "Omit object"]
@@ -658,7 +659,7 @@ fn escape(text: &str, is_bytes: bool) -> Option<Escape> {
             }
         }
         'U' if !is_bytes => of(10, char::from_u32(hex(text, 2..10)?).unwrap_or('\u{fffd}')),
-        // The names of characters are not known.
+        // Decoding this would require a table of Unicode character names.
         'N' if text[2..].starts_with('{') => {
             of(within(text, LONGEST_NAME).find('}')? + 1, '\u{fffd}')
         }

@@ -19,7 +19,7 @@ use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::provider::{Server, UrlParts, WireFormat, is_openai_model};
 
-/// The form of a line at a batch service.
+/// The form of a batch line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `custom_id`, `method`, `url` and `body`: OpenAI, Azure, and similar services.

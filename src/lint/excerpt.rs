@@ -20,7 +20,7 @@ pub(crate) struct Excerpt {
     /// The URL of the endpoint that the object was sent to, if a request line or a log line near it
     /// contains one.
     pub(crate) url: Option<String>,
-    /// The maps that lead from the JSON to the text, in this order.
+    /// The maps that convert an offset in the JSON to an offset in the text, applied in this order.
     maps: Vec<OffsetMap>,
 }
 
@@ -33,12 +33,13 @@ impl Excerpt {
     }
 }
 
-/// How often the bytes of a text may be read in vain in search of objects, on average. In a short
-/// text, they may be read more often.
+/// The maximum number of times, on average, that each byte of a text may be read by searches that
+/// find no object. In a short text, the number may be higher.
 const MOST_READ: usize = 4;
 const ALWAYS_READ: usize = 4 << 20;
 
-/// The offset from which a text is not searched, because too much before it was read in vain.
+/// The offset at which the search of a text was abandoned, because too many bytes had been read
+/// without finding an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unsearched(pub(crate) usize);
 
@@ -72,7 +73,7 @@ struct Objects<'t> {
     text: &'t str,
     /// The offset at which the search continues.
     at: usize,
-    /// The number of bytes that may still be read in vain.
+    /// The number of bytes that may still be read without finding an object.
     work: usize,
 }
 
@@ -94,13 +95,14 @@ impl Iterator for Objects<'_> {
                 return Some(Err(Unsearched(start)));
             }
             self.work -= bytes;
-            // What follows in a string that is cut off is part of the string.
+            // In a truncated string, everything that follows is part of the string.
             self.at = cut_at.unwrap_or(start + 1);
         }
     }
 }
 
-/// Returns the object that begins at a brace, or whose string begins before it.
+/// Returns the object that begins at a brace, or the object in a string that begins before the
+/// brace.
 fn excerpt(text: &str, start: usize) -> Result<Excerpt, Unread> {
     let before = &text[..start];
     let is_quoted = before.ends_with(['\'', '"', '`']);
@@ -149,14 +151,14 @@ fn in_string(text: &str, start: usize) -> Result<Excerpt, Unread> {
     })
 }
 
-/// A request with a URL: `POST https://…`, a command for `curl`, also with the URL on the next line.
+/// A request with a URL: `POST https://…`, or a `curl` command, whose URL may be on the next line.
 static SENT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?i)(?:\bPOST\b["']?[\s\\]+|\bcurl\b[^\n"'{]{0,200}?\s)(?:--url\s+)?["']?(https?://[^\s"'\\]+)"#,
     )
 });
 
-/// A line of a log about a request that was sent, as `httpx` writes it.
+/// A log line about a request that was sent, in the format of `httpx`.
 static WAS_SENT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?:Sending HTTP Request: POST (https?://\S+)|\bPOST (https?://\S+) "(?:HTTP/)?[\d.]+ ?\w)"#,

@@ -102,7 +102,7 @@ pub(crate) fn find_sent(url: &str, document: Value, wire: Option<WireFormat>) ->
     find_from(here, document, wire)
 }
 
-/// Finds the bodies in a document of a log in which a request to a URL is near the document.
+/// Finds the bodies in a document from a log that mentions a request to this URL near the document.
 pub(crate) fn find_near(url: &str, document: Value, wire: Option<WireFormat>) -> Harvest {
     let here = Here {
         address: Address::of(url),
@@ -302,7 +302,7 @@ impl Finder {
             && is_code_assist(&members)
         {
             let model = members.get("model").and_then(Value::as_str);
-            // Code Assist also serves models of other makers.
+            // Code Assist also serves models from other makers.
             let endpoint = Endpoint {
                 model: model.map(str::to_owned),
                 server: None,
@@ -424,7 +424,7 @@ impl Finder {
             Address::Unsupported(_) if self.wire.is_none() => {
                 return self.stranger(here, Stranger::Unknown);
             }
-            // A model's own format at Bedrock has a `prompt` in place of `messages`.
+            // A model's own format on Bedrock has a `prompt` in place of `messages`.
             Address::Invoke
                 if self.wire.is_none()
                     && members.contains_key("prompt")
@@ -433,7 +433,7 @@ impl Finder {
                 let address = Address::Unsupported(Unsupported::BedrockPrompt);
                 return self.stranger(Here { address, ..here }, Stranger::Unknown);
             }
-            // A browser's request to an unknown server may be for anything.
+            // A captured request to an unknown server may have any purpose.
             Address::Unknown | Address::Invoke if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
             }

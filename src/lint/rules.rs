@@ -14,8 +14,8 @@ crate::diag::rules! {
          * wrong: `{\"id\": \"chatcmpl-1\", \"choices\": []}`, which is an answer\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}`\n\n\
          If the value is a body without any of these fields, name its format with `--wire`. In a log, where lines without a body are \
-         normal, drop the finding with `--allow lint/no-body`. Session files of agents, which contain messages rather than requests, are \
-         reported once per file: `reqc lint --session` reads them.\n\n\
+         normal, suppress the finding with `--allow lint/no-body`. Session files of agents, which contain messages rather than requests, \
+         are reported once per file: `reqc lint --session` reads them.\n\n\
          Log lines that are plain text are skipped, with one warning for the whole file. In a line such as `2027-01-31 INFO \
          {\"model\": …}`, the object at the end is checked.";
     UNKNOWN_FORMAT = Error "lint/unknown-format", "the wire format of a body is ambiguous",
@@ -23,8 +23,8 @@ crate::diag::rules! {
          checked until you name the format.\n\n\
          * wrong: `reqc lint body.json`, with the body `{\"model\": \"ours\", \"messages\": []}`\n\
          * right: `reqc lint body.json --wire openai-chat`, or `--provider NAME`\n\n\
-         The URL of a HAR entry or of a batch line takes precedence over the shape; fields that only one format has and models that only \
-         one provider serves do too.";
+         The URL of a HAR entry or a batch line takes precedence over the shape. Fields that only one format has, and models that only \
+         one provider serves, resolve the ambiguity too.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), the prompt formats \
          of its models (`max_gen_len`, `inputText`), Cohere's chat API (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`), Gemini's Interactions API (`/v1beta/interactions`), text \
@@ -40,14 +40,14 @@ crate::diag::rules! {
          In a log that contains such requests among others, ignore the finding with `--allow lint/unsupported-format`. In HAR files, they \
          are ignored and counted, like all requests to other endpoints, unless there is nothing else in the file.";
     WRONG_PATH = Error[lowerable] "lint/wrong-path", "the request URL has a path that the server does not have",
-        "The URL ends like an endpoint, but part of its path is there twice, the version is missing, or the host has the endpoint at \
+        "The URL ends like an endpoint, but part of its path is repeated, the version is missing, or the host has the endpoint at \
          another path, so the server answers 404. Clients build the URL from a base URL and a path, and differ in which of the two contains the version:\n\n\
          * wrong: `https://api.anthropic.com/v1/v1/messages`\n\
          * wrong: `https://api.openai.com/chat/completions`\n\
          * right: `https://api.openai.com/v1/chat/completions`\n\n\
          Paths are compared with those of Anthropic, DeepSeek, Google, Groq, Mistral, OpenAI, OpenRouter, xAI, and Ollama at \
-         `localhost:11434`, also for spelling. At unknown hosts, only a repeated part is reported, as a warning: a gateway may have such a \
-         path. The body is checked against the format of the right path.",
+         `localhost:11434`; a misspelled path is reported too. At unknown hosts, only a repeated part is reported, as a warning: a gateway \
+         may have such a path. The body is checked against the format of the right path.",
         seen "2026-11" {
             "Chanzhaoyu/chatgpt-web#737": "OpenAI: *Invalid URL (POST /chat/completions)*",
             "LinLin00000000/vercel-proxy-openai#2": "OpenAI: *Invalid URL (POST /v1/chat/completions/chat/completions)*",

@@ -83,7 +83,7 @@ impl Stranger {
                 "`reqc lint --session` reads session files; a request body has the whole conversation as a list"
             }
             Stranger::Record => {
-                "`reqc lint --session` reads such logs; drop this with `--allow lint/no-body` if the file is a log"
+                "`reqc lint --session` reads such logs; if the file is a log, suppress this finding with `--allow lint/no-body`"
             }
             Stranger::Message => {
                 "a request body has all messages as a list: `messages`, `input` or `contents`"
@@ -92,7 +92,7 @@ impl Stranger {
             Stranger::Refusal => "`reqc why400` explains it; check the request that it answers",
             Stranger::Encoded => "the body was written as JSON twice: send the inner text",
             Stranger::Unknown => {
-                "if it is meant as one, name its wire format with `--wire`; `reqc lint --session` reads session files of agents"
+                "if it is meant to be a request body, name its wire format with `--wire`; `reqc lint --session` reads agents' session files"
             }
         }
     }

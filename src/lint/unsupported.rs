@@ -16,7 +16,7 @@ pub enum Unsupported {
     CohereChat,
     /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
     DashScope,
-    /// Cloudflare's own API for Workers AI, which runs models of every kind.
+    /// Cloudflare's own API for Workers AI, which runs all kinds of models.
     WorkersAi,
     /// LM Studio's own chat API.
     LmStudioChat,

@@ -19,7 +19,7 @@ crate::diag::rules! {
          the JSON in a body are not affected.\n\n\
          * wrong: `system_prompt = 'First line.\\nSecond line.'`\n\
          * right: `system_prompt = \"First line.\\nSecond line.\"`";
-    NEWER_TOML = Warning "profile/newer-toml", "an inline table is written over several lines",
+    NEWER_TOML = Warning "profile/newer-toml", "an inline table spans several lines",
         "TOML 1.1 allows line breaks and a trailing comma in inline tables, and `reqc` reads them. Many other programs read TOML 1.0, \
          such as Python's `tomllib`, and reject the file.\n\n\
          * wrong: `response_format = {`, with the members on the next lines\n\

@@ -29,7 +29,7 @@ pub(super) fn check(file: FileId, text: &str, table: &Table, findings: &mut Vec<
                 values.extend(inner.entries.iter().map(|(_, node)| node));
                 if is_over_several_lines(text, node, inner) {
                     let opening = node.span.start..node.span.start + 1;
-                    let message = "an inline table over several lines";
+                    let message = "this inline table spans several lines";
                     let finding =
                         Diagnostic::new(&rules::NEWER_TOML, Span::new(file, opening), message);
                     findings.push(

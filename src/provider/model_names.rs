@@ -32,16 +32,20 @@ impl UnservedModel {
         let (maker, written) = (server.name(), cut(model, 60));
         match self {
             UnservedModel::OfAnother(other) => format!(
-                "`{written}` is a model of {}, which {maker}'s own API does not serve",
+                "`{written}` is one of {}'s models, which {maker}'s own API does not serve",
                 other.name()
             ),
             UnservedModel::OfGateway(_) => format!(
                 "`{written}` is the name that a gateway or a cloud uses for the model; {maker}'s own API accepts only the plain name"
             ),
             UnservedModel::Dotted(_) => {
-                format!("`{written}` is not a model of {maker}, which writes this version with `-`")
+                format!(
+                    "`{written}` is not one of {maker}'s models: {maker} writes this version with `-`"
+                )
             }
-            UnservedModel::Misspelt(_) => format!("`{written}` is probably not a model of {maker}"),
+            UnservedModel::Misspelt(_) => {
+                format!("`{written}` is probably not one of {maker}'s models")
+            }
             UnservedModel::Retired(it) => {
                 format!("{maker}'s shutdown date for `{written}` is {}", it.on)
             }
@@ -49,11 +53,11 @@ impl UnservedModel {
     }
 
     /// Returns the advice on how to fix the name. `otherwise` is the advice for a correct model
-    /// with the wrong server; it follows *name a model of …, or*.
+    /// with the wrong server; it follows *choose one of …'s models, or*.
     pub(crate) fn help(&self, server: Server, otherwise: &str) -> String {
         match self {
             UnservedModel::OfAnother(_) => {
-                format!("name a model of {}, or {otherwise}", server.name())
+                format!("choose one of {}'s models, or {otherwise}", server.name())
             }
             UnservedModel::OfGateway(plain) | UnservedModel::Dotted(plain) => {
                 format!("write `{}`", cut(plain, 60))
@@ -234,8 +238,8 @@ fn has_own_name(name: &str) -> bool {
     name.starts_with("tunedmodels/") || name.contains("/endpoints/")
 }
 
-/// Returns the rest of a name after an account. The account may follow a cloud's name (at
-/// gateways), or a region or a project (at clouds).
+/// Returns the rest of a name after an account. The account may follow a cloud's name (for
+/// gateways), or a region or a project (for clouds).
 fn after<'n>(name: &'n str, account: &str) -> Option<&'n str> {
     let (before, rest) = name.split_once(account)?;
     let is_account = before.is_empty() || before.ends_with(['.', '/']);
@@ -304,7 +308,7 @@ fn spelling(server: Server, name: &str, models: &KnownModels<'_>) -> Option<Stri
     })
 }
 
-/// Returns the vendor's account that a misspelled account probably stands for. Both end with a
+/// Returns the vendor's account that a misspelled account is probably meant to be. Both end with a
 /// slash.
 fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;

@@ -36,9 +36,9 @@ crate::diag::rules! {
          instance of the same format accepts it, but an instance of a different format rejects it.\n\n\
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
-         The finding points to the line that sets the new instance, and its label shows one part of the body that does not fit. What \
-         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported as well. If the new \
-         instance has the same format, anything that its server rejects in the inherited body is also reported on this line.";
+         The finding points to the line that sets the new instance, and its label shows one part of the body that does not fit. \
+         Consequences of the wrong format, such as a wrong endpoint, an unknown model or lost content, are not reported separately. If the \
+         new instance has the same format, anything that its server rejects in the inherited body is also reported on this line.";
     TOOLS_TWICE = Error "provider/tools-twice", "a tool in the body has the same name as a tool of the request",
         "With `enable_tools`, the request's tool definitions are added after the body's own `tools`, the provider's built-in \
          tools. A call identifies its tool by name, so two tools with the same name cannot be told apart, and most providers \
@@ -58,8 +58,9 @@ crate::diag::rules! {
         };
     UNSERVED_ENDPOINT = Error[lowerable] "provider/unserved-endpoint", "the client API has no such endpoint",
         "`endpoint` is appended to the provider instance's URL. A server answers every request to an unknown path with 404, and the \
-         endpoint of another API rejects the body. An instance at a provider's own host must use an endpoint of its client API; at other \
-         hosts, such as a gateway, only typos and endpoints of other APIs are reported. `${MODEL}` is the only placeholder.\n\n\
+         endpoint of another API rejects the body. If an instance's URL is on a provider's own host, the endpoint must be one of its \
+         client API's; for other hosts, such as gateways, only typos and endpoints of other APIs are reported. `${MODEL}` is the only \
+         placeholder.\n\n\
          * wrong: `endpoint = \"v1/mesages\"` with `client_api = \"Claude\"`\n\
          * right: `endpoint = \"v1/messages\"`\n\
          * wrong: `endpoint = \"messages\"` with `url = \"https://api.anthropic.com\"`, whose paths begin with `v1`\n\
@@ -75,9 +76,9 @@ crate::diag::rules! {
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`\n\
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
-    RETIRED_MODEL = Warning "provider/retired-model", "the provider shuts the model down, or has done so",
+    RETIRED_MODEL = Warning "provider/retired-model", "the provider has shut down the model, or will do so",
         "Anthropic, Google and OpenAI announce the date on which a model is shut down, and answer requests for it with 404 afterwards. \
-         The finding names this date and the recommended model, as the provider's page had them on 2026-07-18; some dates were postponed \
+         The finding names this date and the recommended model, as listed on the provider's page on 2026-07-18; some dates were postponed \
          later. Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
          * wrong: `model = \"claude-3-opus-20240229\"` with Anthropic's own API\n\
          * right: `model = \"claude-opus-4-8\"`\n\n\
@@ -93,8 +94,9 @@ crate::diag::rules! {
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model with this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
-         known one in the spelling of a word is a warning, and a name with capitals is one for OpenAI; new models and new versions are not \
-         reported. For DeepSeek, Groq, Moonshot, OpenRouter, Qwen, xAI and Z.ai, only the spelling is checked; at other hosts, nothing.\n\n\
+         known one only in the spelling of a word causes a warning, and so does a name with capitals for OpenAI; new models and new \
+         versions are not reported. For DeepSeek, Groq, Moonshot, OpenRouter, Qwen, xAI and Z.ai, only the spelling is checked; for other \
+         hosts, nothing is.\n\n\
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\
@@ -104,7 +106,7 @@ crate::diag::rules! {
             "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name for a model",
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",
             "rksm/org-ai#110": "OpenAI knows no `GPT-4o`",
-            "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
+            "aristoteleo/PantheonOS#6": "OpenAI answers 404 for one of Anthropic's models",
             "earendil-works/pi#2893": "Google answers 404 for an unknown name",
             "google-gemini/gemini-cli#24131": "Google answers 404 for another unknown name",
             "tmc/langchaingo#1233": "Mistral rejects an unknown name",

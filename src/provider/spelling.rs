@@ -85,7 +85,7 @@ fn is_known_version(name: &ModelName, models: &KnownModels<'_>, word: &str) -> b
     })
 }
 
-/// Returns the known name that a misspelled name probably stands for.
+/// Returns the known name that was probably meant by a misspelled name.
 #[cfg(feature = "cli")]
 pub(crate) fn known_name(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let models = KnownModels::new(families);

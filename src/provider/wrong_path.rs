@@ -29,7 +29,7 @@ pub(crate) enum WrongPath {
     },
 }
 
-/// The hosts' endpoint paths. Other paths with the same endings do not exist at these hosts.
+/// The hosts' endpoint paths. Other paths with the same endings do not exist on these hosts.
 /// Sources: the providers' API references, which are listed in docs/wire.
 const ENDPOINTS: [(&str, &[&str]); 9] = [
     ("api.anthropic.com", &["/v1/messages"]),

@@ -73,6 +73,12 @@ impl Refusal {
         self.sentence.replace("{{", "{").replace("}}", "}")
     }
 
+    /// Returns `true` if the sentence quotes JSON of an answer. Answers with other messages contain
+    /// the same JSON.
+    pub(super) fn quotes_json(&self) -> bool {
+        self.shown().contains("\":")
+    }
+
     /// Returns `true` if the entry can apply to an HTTP status: an entry with a status applies only
     /// to that status.
     pub(super) fn is_for(&self, status: Option<u16>) -> bool {

@@ -202,8 +202,9 @@ impl Explanation {
         is_field.then_some(quoted)
     }
 
-    /// Returns what the sentence names and the body lacks: the path to a list element, a field that
-    /// the sentence rejects, or the ID of a call or an item. The sentence is then about a different request.
+    /// Returns the item that the sentence names but the body lacks: the path to a list element, a
+    /// field that the sentence rejects, or the ID of a call or an item. In that case, the sentence
+    /// is about a different request.
     pub fn outside(&self, body: &Value) -> Option<String> {
         let path = self.path.as_deref();
         if let Some(path) = path.filter(|path| place::is_outside(body, path)) {
@@ -222,7 +223,7 @@ impl Explanation {
     }
 
     /// Returns the location in a body that the sentence names: by its path, or by an ID or a tool
-    /// name that the sentence quotes, if that is more exact. An ID stands for the item that has it.
+    /// name that the sentence quotes, if that is more exact. An ID refers to the item that has it.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self
             .path

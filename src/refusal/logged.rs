@@ -125,8 +125,9 @@ fn found(text: &str) -> Vec<Request> {
     requests
 }
 
-/// Returns `true` for a body with a conversation, but not for an answer that repeats a part of it,
-/// nor for a call, whose `input` may be a string, too, nor for a request for embeddings.
+/// Returns `true` for a body with a conversation. Returns `false` for an answer that repeats part
+/// of the conversation, for a tool call (whose `input` may be a string, too), and for a request for
+/// embeddings.
 pub(crate) fn is_request(value: &Value) -> bool {
     let history = ["messages", "contents", "input"]
         .into_iter()
@@ -214,14 +215,14 @@ mod tests {
             [found("a", true, false), found("b", false, true)]
         );
         assert_eq!(told(&format!("{NO} {a}\n")), [found("a", true, false)]);
-        // The words of a model are no answer of the provider.
+        // Text from the model is not an answer from the provider.
         assert_eq!(
             told(&format!(
                 "{a}\n{ok}{{'choices': [{{'message': {{'content': \"{NO}\"}}}}]}}\n{b}\n{OTHER}"
             )),
             [found("b", false, true)]
         );
-        // A message before several bodies, and an unknown one, may belong to any of them.
+        // A message before several bodies, and an unknown message, may belong to any of the bodies.
         assert_eq!(told(&format!("{NO}\n{a}\n{b}\n")), [found("", true, false)]);
         assert_eq!(
             told(&format!("{a}\n{b}\nit is quite odd")),

@@ -223,7 +223,7 @@ impl Pattern {
             .filter_map(|start| self.at(plain, start))
             .filter(|found| self.is_enough(plain, found));
         let first = all.next()?;
-        // A hole may contain words that come before the sentence, so the shortest match counts.
+        // A hole may contain words that come before the sentence, so the shortest match is used.
         let shorter = all.take_while(|next| next.range.start < first.range.end);
         let same_end = shorter.filter(|next| next.range.end == first.range.end);
         Some(same_end.last().unwrap_or(first))

@@ -183,7 +183,7 @@ static PARAM: LazyLock<Regex> = LazyLock::new(|| {
 fn param(text: &str) -> Option<String> {
     let found = PARAM.captures(text)?;
     let param = found.get(1).or(found.get(2))?.as_str().to_owned();
-    // Some gateways repeat the message there, and Cerebras writes the error kind.
+    // Some gateways repeat the message there, and Cerebras writes the kind of error.
     let is_place = param != "None" && !param.contains(char::is_whitespace);
     (is_place && !param.ends_with("_error")).then_some(param)
 }
@@ -195,9 +195,12 @@ static LOC: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The location that pydantic reports in an error's text, on the line before its message:
-/// `tools.0.name\n  Field required [type=missing, …]`.
+/// `tools.0.name\n  Field required [type=missing, …]`. If the first lines were joined, it follows the
+/// name of the class.
 static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?:\n|\\n)[ \t]*([a-z_][\w.]*)(?:\n|\\n)[ \t]+[A-Z][^\n\[]*\[type=\w+, input_")
+    pattern(
+        r"(?:\n|\\n|validation errors? for \w+[ \n])[ \t]*([a-z_][\w.]*)(?:\n|\\n| )[ \t]*[A-Z][^\n\[]*\[type=\w+, input_",
+    )
 });
 
 /// The location that older versions of pydantic report in an error's text:
@@ -648,6 +651,8 @@ mod tests {
         for text in [text.to_owned(), text.replace('\n', "\\n")] {
             assert_eq!(fields(&text), ["tools.0.name", "odd"], "{text}");
         }
+        let joined = "1 validation error for UserMessage odd Extra inputs are not permitted [type=extra_forbidden, input_value=1]";
+        assert_eq!(fields(joined), ["odd"]);
         let text = "{\"detail\": \"body -> odd\\n  Extra inputs are not permitted (type=extra_forbidden)\\n\
                     body -> tools -> 0\\n  field required (type=value_error.missing)\"}";
         assert_eq!(fields(text), ["odd", "tools.0"]);

@@ -28,7 +28,7 @@ static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A sentence that refers to a page.
+/// A sentence that refers to a web page.
 static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?isx)
@@ -73,7 +73,7 @@ static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
 /// The end of a parser's message: the end of the line or string, or the beginning of the answer.
 static PARSER_ENDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::new(["\n", "{", "\",", "\"}", "',", "'}", "\\\","])
-        .expect("a few words are no large automaton")
+        .expect("an automaton for a few words is small")
 });
 
 /// Removes parsers' messages about an answer that a client cannot read. They describe the answer,
@@ -119,7 +119,7 @@ pub(super) fn without_frames(text: &str) -> Cow<'_, str> {
     FRAMES.replace_all(text, "}\n")
 }
 
-/// A header of HTTP, as a member of an object or as a line of `curl -v` or Python's `http.client`.
+/// An HTTP header, as a member of an object or as a line of `curl -v` or Python's `http.client`.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     const NAME: &str = "(?: accept | authorization | connection | cookie | date | host | server | user-agent | vary | via \
         | (?: accept | access-control | alt | anthropic | api | cache | cf | content | cross-origin | openai | permissions | proxy | referrer \
@@ -132,7 +132,7 @@ static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Removes the headers of HTTP, which are not an answer's message, and may contain a key.
+/// Removes HTTP headers, which are not part of an answer's message and may contain a key.
 pub(super) fn without_headers(text: &str) -> Cow<'_, str> {
     HEADER.replace_all(text, "")
 }
@@ -209,8 +209,8 @@ pub(super) fn without_status(message: &str) -> String {
     NAMED_STATUS.replace_all(message, " ").into_owned()
 }
 
-/// Removes the parts of a message that do not show what is wrong: sentences that refer to a page,
-/// status names, and tool names.
+/// Removes the parts of a message that do not show what is wrong: sentences that refer to a web
+/// page, status names, and tool names.
 pub(super) fn telling(message: &str) -> String {
     let message = ADVICE.replace_all(message, " ");
     let message = without_status(&message);

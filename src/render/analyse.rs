@@ -38,7 +38,7 @@ pub(super) struct Analysis {
     pub(super) optional: HashSet<String>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
-    /// The values that loops by key and value iterate over.
+    /// The values that loops iterate over by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
     /// Statements at locations where the engine cannot run them.
     pub(super) misplaced: Vec<Misplaced>,

@@ -62,9 +62,9 @@ pub(crate) struct DecisionCoverage {
     pub(crate) kind: DecisionKind,
     pub(crate) span: Span,
     pub(crate) outcomes: Outcomes,
-    /// The data required for the first outcome, in words.
+    /// A description of the data required for the first outcome.
     pub(crate) holds_if: String,
-    /// The data required for the second outcome, in words; `None` if that is impossible.
+    /// A description of the data required for the second outcome; `None` if that is impossible.
     pub(crate) fails_if: Option<String>,
     /// For each outcome, the statements that run only then.
     pub(crate) parts: [Option<Span>; 2],

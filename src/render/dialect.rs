@@ -23,7 +23,7 @@ pub(super) struct Rewritten {
     pub(super) text: String,
     /// The location where the template nests too deeply, if any.
     pub(super) too_deep: Option<Range<usize>>,
-    /// The location where a limit is exceeded, if any, with the excess in words.
+    /// The location where a limit is exceeded, if any, and a phrase for the excess.
     pub(super) too_long: Option<(Range<usize>, String)>,
     /// The first inja spelling.
     inja: Option<InjaSpelling>,

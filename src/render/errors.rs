@@ -151,7 +151,7 @@ fn describe(
     let finding = Diagnostic::new(rule, span, message);
     match error.kind() {
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
-            finding.help("look for a macro that calls itself without end, or for a long chain of includes")
+            finding.help("look for a macro that calls itself endlessly, or for a long chain of includes")
         }
         ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
             finding.help("`reqc rule template/unknown-name` explains which names are available where")
@@ -484,7 +484,8 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
 /// Returns the help for a member that no object of a kind has.
 pub(super) fn slip_help(member: &str, kind: &str) -> String {
     if kind == LIST {
-        return "it is a list, which has no named members: `{% for element in list %}` visits its elements, `list | first` is one, `length(list)` counts them".to_owned();
+        return "it is a list, which has no named members: `{% for element in list %}` visits its elements, `list | first` is the first \
+                one, and `length(list)` counts them".to_owned();
     }
     let known = members_of(kind);
     did_you_mean(member, known.iter().copied()).unwrap_or_else(|| {

@@ -270,7 +270,7 @@ struct Eval<'e, W> {
     parent: Option<&'e Template>,
     /// The running template.
     template: &'e Template,
-    /// `true` if captured text counts as escaped.
+    /// `true` if captured text is treated as escaped.
     escapes: bool,
     /// The output, with the open captures.
     out: Vec<Sink>,

@@ -244,7 +244,10 @@ impl Engine {
         });
         match members - circle.len() {
             0 => finding.help(help),
-            more => finding.help(format!("{help}; these partials are on {more} more circles")),
+            more => finding.help(format!(
+                "{help}; the partials are also in cycles with {}",
+                crate::diag::count(more, "other partial")
+            )),
         }
     }
 

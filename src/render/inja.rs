@@ -190,7 +190,7 @@ fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let rounded = (value * scale).round() / scale;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "it is whole, and what does not fit ends at the largest integer"
+        reason = "it is a whole number, and the conversion saturates"
     )]
     Ok(match precision {
         0 if rounded.is_finite() => Tracked::plain(rounded as i64),

@@ -39,10 +39,9 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
             let mut values = members.iter().flat_map(|(key, member)| [key, member]);
             values.try_for_each(|value| keep_at(value, place, depth + 1))
         }
-        Shape::Other if place == Holder::Namespace => Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "a namespace can hold only strings, numbers, lists and objects, not namespaces, loops, macros or modules",
-        )),
+        Shape::Other if place == Holder::Namespace => {
+            Err(Error::new(ErrorKind::InvalidOperation, NOT_FOR_NAMESPACES))
+        }
         Shape::Other if is_module(object) => {
             account::charge(MAP)?;
             let mut pairs = object.try_iter_pairs().into_iter().flatten();
@@ -52,6 +51,9 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
         Shape::Other => account::charge(VISIT),
     }
 }
+
+/// The error for a value that a namespace cannot hold.
+pub(super) const NOT_FOR_NAMESPACES: &str = "a namespace can hold only strings, numbers, lists and objects, not namespaces, loops, macros or modules";
 
 /// Returns `true` for the result of `import`, which contains the variables of a partial.
 fn is_module(object: &DynObject) -> bool {

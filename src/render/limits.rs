@@ -39,7 +39,7 @@ pub(super) struct Depth {
     blocks: usize,
     /// The number of parameters in the current tag; `None` if the tag is not a macro's.
     parameters: Option<usize>,
-    /// The location where a limit is exceeded, if any, with the excess in words.
+    /// The location where a limit is exceeded, if any, and a phrase for the excess.
     pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
     /// The location where the template nests too deeply, if any.

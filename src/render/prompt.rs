@@ -213,7 +213,7 @@ impl PromptScope {
             None => did_you_mean(plain, roles.iter().map(String::as_str)),
         };
         refusal.help = Some(help.unwrap_or_else(|| {
-            format!("a role is a file of `{ROLES}/`, named without its ending: `agent_role('x')` reads `{ROLES}/x.md`")
+            format!("a role is a file in `{ROLES}/`, named without its extension: `agent_role('x')` reads `{ROLES}/x.md`")
         }));
         refusal
     }
@@ -317,7 +317,7 @@ impl PromptScope {
                 "`:/x` means file `x` in the profile's own layer or, if it is not there, in the bundled layer"
             }
             false => {
-                "if it is optional, check `file_exists` first; contexts bring the files of their virtual project"
+                "if it is optional, check `file_exists` first; contexts provide the files of their virtual projects"
             }
         };
         let is_of_project = matches!(&worlds[..], [only] if Arc::ptr_eq(only, &self.project));
@@ -366,7 +366,7 @@ impl PromptScope {
         Err(refusal)
     }
 
-    /// Returns `true` if a file exists, or a folder if folders count.
+    /// Returns `true` if there is a file or, with `with_folders`, a folder at a path.
     fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
@@ -456,7 +456,7 @@ fn outside(path: &str) -> Refusal {
 fn hidden(path: &str) -> Refusal {
     let message = format!("`{path}` is hidden from system prompts");
     Refusal::new(&rules::PROMPT_OUTSIDE, message)
-        .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may read it")
+        .help("files whose names begin with a dot, and private keys, are never read: rename the file if prompts may read it")
 }
 
 /// Charges for a file-system query.

@@ -87,7 +87,7 @@ pub enum By {
         /// The range in the file's text.
         bytes: Range<usize>,
     },
-    /// A tag, for what it writes around values, such as punctuation and the names of members.
+    /// A tag that wrote the bytes around values, such as punctuation and member names.
     Tag,
     /// A tag computed the bytes from these values, so the location is inferred.
     Computed(Vec<From>),
@@ -245,7 +245,7 @@ impl Recording {
 
     /// Returns the recording of a system prompt with several parts, in the order of the whole
     /// prompt: the agent's own part with its recording, and layers of the conversation with their
-    /// index. Everything else counts as written by the tag that inserts the prompt.
+    /// index. Everything else is attributed to the tag that inserts the prompt.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,

@@ -161,7 +161,7 @@ impl Rope {
         if other.text.is_empty() {
             return;
         }
-        // If several empty runs follow one another, the last counts.
+        // If several empty runs follow one another, the last one is kept.
         if other.runs.first().is_some_and(Run::is_empty) {
             self.runs.pop_if(|last| last.is_empty());
         }
@@ -182,7 +182,7 @@ impl Rope {
         self.limit_runs();
     }
 
-    /// Appends a string as a JSON string. The tag counts as the writer of the quotes.
+    /// Appends a string as a JSON string. The quotes are attributed to the tag.
     pub(super) fn push_json(&mut self, other: RopeSlice<'_>) {
         self.push_one("\"", Writer::Tag);
         for (part, run) in other.pieces() {
@@ -214,7 +214,7 @@ impl Rope {
     }
 
     /// Appends the text of a run that is a part of a value, with the runs of that `part`. If the
-    /// text differs from the part in more than case, it counts as computed from the value's
+    /// text differs from the part in more than case, it is recorded as computed from the value's
     /// `inputs`.
     fn push_replaced(&mut self, text: &str, run: &Run, part: &Rope, inputs: Vec<Input>) {
         let mut replaced = Rope::default();
@@ -228,7 +228,7 @@ impl Rope {
         self.push_run(text, Run { writer, ..run });
     }
 
-    /// Records the writer of an empty string. If several follow one another, the last counts.
+    /// Records the writer of an empty string. If several follow one another, the last one is kept.
     pub(super) fn push_nothing(&mut self, run: Run) {
         self.runs.pop_if(|last| last.is_empty());
         self.runs.push(run);
@@ -414,7 +414,7 @@ pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
     values.collect()
 }
 
-/// Returns the writer of a system prompt that counts as a data value.
+/// Returns the writer of a system prompt that is treated as a data value.
 pub(super) fn whole_prompt() -> Writer {
     Writer::Data {
         path: DataPath::root().member(PROMPT),
@@ -539,8 +539,8 @@ impl Run {
         }
     }
 
-    /// Returns the run for a trace that has adopted the run's own trace. Adds `frames` and
-    /// `writes` to the numbers of its frame and its write.
+    /// Returns the run as it is numbered in the trace that has adopted the run's own trace:
+    /// `frames` is added to the number of its frame, and `writes` to the number of its first write.
     pub(super) fn moved(&self, frames: FrameId, writes: u32) -> Run {
         let first_write = match self.first_write.number() {
             Some(number) => FirstWrite::tag(number.saturating_add(writes)),

@@ -5,12 +5,11 @@ crate::diag::rules! {
         "The text does not follow Jinja's grammar: for example, an unclosed tag, `{% if %}` without `{% endif \
          %}`, or an operator without an operand. In a TOML string, the position is that in the file, with \
          escapes and line continuations taken into account.\n\n\
-         A string of `[body]` is a template as soon as it contains `{{` or `{%`. For text that contains them but \
+         A string in `[body]` is a template if it contains `{{` or `{%`. For text that contains them but \
          is not a template, write `{% raw %}\"…\"{% endraw %}`, with the JSON quotes inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that does not exist",
-        "Undefined values are errors: a misspelled `msg.contnet` is reported, not sent as an empty string that a provider \
-         answers. Members that no conversation can have, and names that no system prompt can use, are reported even in code that no \
-         context reaches.\n\n\
+        "Undefined values are errors: a misspelled `msg.contnet` is reported, and never sent as an empty string. Members that no \
+         conversation can have, and names that no system prompt can use, are reported even in code that no context reaches.\n\n\
          Check whether an optional value exists before you read it:\n\n\
          * `{% if ctx.system_prompt is defined %}`\n\
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
@@ -25,7 +24,7 @@ crate::diag::rules! {
          * wrong: `{{ message.contnet | default('') }}`\n\
          * right: `{{ message.content }}`\n\n\
          `docs/templates.md` lists the members.";
-    IMPOSSIBLE_WORD = Error[lowerable] "template/impossible-word", "a template compares a role, a type or a source with a word that it never is",
+    IMPOSSIBLE_WORD = Error[lowerable] "template/impossible-word", "a template compares a role, a type or a source with an impossible word",
         "The roles of messages, the types of blocks and the sources of documents are closed sets. A comparison with any other word is \
          never true, and the content that it should select does not reach the body. A word that resembles none of them is a warning, as is \
          a word where the object is known only by its usual name, such as `message` in a partial.\n\n\
@@ -37,7 +36,7 @@ crate::diag::rules! {
     UNESCAPED = Error[lowerable] "flow/unescaped", "a value is between JSON quotes without being escaped",
         "A value between quotes is a JSON string only as long as it contains no quote, backslash or line break. The contexts may \
          contain none, but a real conversation will: then the body is not JSON, and no request is sent. Text, titles and paths may contain \
-         anything, so this is an error. Ids, names and media types usually contain no quotes, so this is a warning. It is also a warning \
+         anything, so this is an error. IDs, names and media types usually contain no quotes, so this is a warning. It is also a warning \
          if the value is recognised only by the usual name of its object.\n\n\
          * wrong: `\"title\": \"{{ block.title }}\"`\n\
          * right: `\"title\": {{ tojson(block.title) }}`, which writes the quotes itself\n\
@@ -147,10 +146,10 @@ crate::diag::rules! {
          layer, or else of the bundled one; a relative path is in the project. While compiling, the project is the virtual \
          one of the context, not the current folder.";
     PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside the allowed folders",
-        "Reads are confined to the project folder, the agent repository and bundled resources, with links resolved. Everything else \
-         is rejected, also for `file_exists`: a prompt must not depend on whether a file exists elsewhere. Hidden files in these \
-         folders are rejected too: names that begin with a dot (`.git`, `.env`), and private keys, because they often contain tokens \
-         and passwords. A context's virtual project follows the same rule, so that what compiles can be sent.\n\n\
+        "Reads are confined to the project folder, the agent repository and bundled resources, after links are resolved. Everything else \
+         is rejected, even for `file_exists`: a prompt must not depend on whether a file exists elsewhere. Hidden files in these folders \
+         are rejected too: names that begin with a dot (`.git`, `.env`), and private keys, because they often contain tokens and \
+         passwords. A context's virtual project follows the same rule, so that any prompt that compiles can also be sent.\n\n\
          * rejected: `/etc/hosts`, `../notes.md`, `${HOME}/.config/rules.md`, `.git/config`, `.env`, `deploy/id_rsa`, \
          `tls/server.key`\n\
          * read: `${PROJECT_DIR}/AGENTS.md`, `docs/style.md` (in the project), `${CONFIG_DIR}/roles/x.md`, `:/roles/x.md`";

@@ -73,7 +73,7 @@ const OPERATORS: [(&str, &str); 15] = [
     ("->", "write `value.member`"),
     (
         "=>",
-        "to compare, write `>=`; in place of a function, name a member: `list | map(attribute='name')`",
+        "to compare, write `>=`; instead of a function, name an attribute: `list | map(attribute='name')`",
     ),
     ("+=", "write `{% set name = name + value %}`"),
     ("-=", "write `{% set name = name - value %}`"),
@@ -101,7 +101,7 @@ fn operator(text: &str, at: usize) -> Option<Slip> {
     foreign.next().or_else(|| {
         Some(Slip::new(
             written("=")?,
-            "`=` sets a value, and does not compare",
+            "`=` assigns a value, and does not compare",
             "to compare, write `==`",
         ))
     })

@@ -131,9 +131,9 @@ fn misplaced_tag(
 fn instead_of_tag(tag: &str) -> Option<&'static str> {
     Some(match tag {
         "break" | "continue" => {
-            "a loop visits every element: choose them with `{% for item in list if condition %}`"
+            "a loop visits every element: select them with `{% for item in list if condition %}`"
         }
-        "while" => "only `{% for item in list %}` repeats something",
+        "while" => "the only loop is `{% for item in list %}`",
         "switch" | "case" | "when" => "write `{% if … %}` and `{% elif … %}`",
         "unless" => "write `{% if not condition %}`",
         "elseif" | "elsif" => "write `{% elif condition %}`",

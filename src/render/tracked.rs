@@ -26,7 +26,7 @@ pub(super) enum Origin {
     Unknown,
     /// An undefined value, with the expression that should have provided it.
     Missing(Absent),
-    /// The undefined value of an inline `if` without `else`, which counts as nothing.
+    /// The undefined value of an inline `if` without `else`, which is rendered as empty text.
     Nothing,
     /// A literal, or the name of a folder.
     Literal(Place),
@@ -85,8 +85,8 @@ impl Tracked {
         }
     }
 
-    /// Returns the undefined value that counts as nothing. The engine's filters recognise this
-    /// value.
+    /// Returns the undefined value that is rendered as empty text. The engine's filters recognise
+    /// this value.
     pub(super) fn nothing() -> Tracked {
         static NOTHING: OnceLock<Value> = OnceLock::new();
         let value = NOTHING
@@ -129,7 +129,7 @@ impl Tracked {
         }
     }
 
-    /// Returns `true` for the undefined value that counts as nothing.
+    /// Returns `true` for the undefined value that is rendered as empty text.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.origin, Origin::Nothing) && self.value.is_undefined()
     }
@@ -308,8 +308,8 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns the text of an argument with its writers; the text of a list or an object counts as
-    /// computed.
+    /// Returns the text of an argument with its writers; the text of a list or an object is
+    /// recorded as computed.
     pub(super) fn rope(&self, index: usize, text: &str) -> Rope {
         self.arguments.get(index).rope(text)
     }

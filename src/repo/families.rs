@@ -215,8 +215,8 @@ pub enum Demand {
         instead: Option<Arc<str>>,
         /// The rejected values; empty if all values are rejected.
         values: Vec<Value>,
-        /// `true` if `null` is rejected too, although it usually counts as absent. The schema must
-        /// accept `null` there; otherwise, it is removed before the facts are checked.
+        /// `true` if `null` is rejected too, although it is usually treated as absent. The schema
+        /// must accept `null` there; otherwise, it is removed before the facts are checked.
         even_null: bool,
     },
     /// The value must be one of the listed values, or a number in the range.

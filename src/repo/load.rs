@@ -488,7 +488,7 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
         ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
             let most = MAX_REPOSITORY_BYTES >> 20;
             let message = format!(
-                "`{shown}` has {size} bytes, which brings all files together over {most} MiB"
+                "`{shown}` has {size} bytes, which brings the total size of all files over {most} MiB"
             );
             (&rules::TOO_LARGE, message)
         }

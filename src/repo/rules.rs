@@ -135,7 +135,7 @@ crate::diag::rules! {
          file, the choice between them would be arbitrary.\n\n\
          Rename one of them: if several families match a model, their facts are combined.";
     REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
-        "Only an agent's first entry in a roster counts. If its `match` does not accept a file, later entries of the same agent are \
+        "Only an agent's first entry in a roster has an effect. If its `match` does not accept a file, later entries of the same agent are \
          not tried.\n\n\
          Remove the later entry, or write the name of the agent that was intended.";
     REPEATED_TOOL = Error "tools/repeated-name", "two tools or two servers have the same name",

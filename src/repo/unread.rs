@@ -60,7 +60,7 @@ pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
         message: format!(
-            "is neither read nor examined: the files before it already have {} MiB",
+            "is neither read nor examined: the files before it already total {} MiB",
             MAX_ALL_BYTES >> 20
         ),
         help: "move other files out of the source folders".to_owned(),

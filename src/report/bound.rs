@@ -1,5 +1,5 @@
-//! Limits on the number of findings in human-readable output, so that a log can be read to the end.
-//! Output for programs has a higher limit: see [`LeftOut`].
+//! Limits on the number of findings in human-readable output, so that logs stay readable. Output
+//! for programs has a higher limit: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 

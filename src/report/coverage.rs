@@ -1,5 +1,5 @@
-//! The coverage of templates by contexts, as text, as JSON, in a format for editors and coverage
-//! services, and as a page.
+//! How much of the templates the contexts cover, as text, as JSON, in a format for editors and
+//! coverage services, and as a page.
 
 mod html;
 mod lcov;

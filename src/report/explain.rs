@@ -74,7 +74,7 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
         ));
     }
     if !explanation.added.is_empty() {
-        shown.push(&text!("  and a part of it:\n"));
+        shown.push(&text!("  a part was added by:\n"));
         explanation
             .added
             .iter()

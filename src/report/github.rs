@@ -13,7 +13,7 @@ use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
 /// Writes a command for each of the first findings and a line for each other finding, then the
-/// figures.
+/// totals.
 #[derive(Debug, Clone, Default)]
 pub struct Github(pub Checkout);
 

@@ -8,7 +8,7 @@ use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
 /// Writes a suite for each file with findings, in which errors are failures, then a suite that
-/// contains the figures and passes.
+/// contains the totals and passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Junit;
 

@@ -8,12 +8,12 @@ use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
 
-/// Writes the figures, then the findings, with errors first and a collapsed section for each rule.
+/// Writes the totals, then the findings, with errors first and a collapsed section for each rule.
 /// The text stays within the length limit of a GitHub comment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
-/// The number of bytes reserved for the figures and the sentence about omitted findings.
+/// The number of bytes reserved for the totals and the sentence about omitted findings.
 const FRAME: usize = 2_000;
 
 impl Format for Markdown {

@@ -120,8 +120,8 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     )
 }
 
-/// Returns the SHA-256 of several parts, so that a forged finding cannot be mistaken for a
-/// different one.
+/// Returns the SHA-256 of several parts. The length of each part is included, so that no finding
+/// can be forged to have the fingerprint of a different one.
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -248,7 +248,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
         Status::Rejected => "rejected by",
         Status::Doubtful => "doubtful for",
         Status::Weakened => "weakened by",
-        Status::Accepted => "noted for",
+        Status::Accepted => "note for",
     };
     let mut shown = text!(
         "\n{} {}: {}\n",
@@ -339,7 +339,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
     for group in groups(matrix) {
         let first = group.first;
         page.push_str(&format!(
-            "\n- **{}** at {}: {} (`{}`)\n",
+            "\n- **{}** ({}): {} (`{}`)\n",
             first.status.name(),
             group.targets.join(", "),
             html(&first.message),
@@ -453,7 +453,7 @@ fn tool_losses(tool: &LoweredTool) -> Text {
     }
     if let Some((target, why)) = &tool.instead {
         shown.push(&text!(
-            "{}: written as for `{}`: {}\n",
+            "{}: uses the form `{}` instead: {}\n",
             name,
             target.name,
             why

@@ -271,7 +271,8 @@ fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let message = format!("`{}` is the name of a bundled profile", name.value);
     let finding = Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message);
     if dialect == Dialect::Inja {
-        let help = "profiles of the repository that extend it get this one, not the bundled one; a different name would make that clear";
+        let help = "profiles in the repository that extend it get this profile, not the bundled one; a different name would make that \
+                    clear";
         return Diagnostic {
             severity: Severity::Warning,
             ..finding.help(help)

@@ -24,15 +24,15 @@ crate::diag::rules! {
          * reported: `thinking = \"off\"` over an inherited `[body.thinking]`\n\
          * on purpose: the same, with `unset = [\"thinking\"]` at the top level";
     REPEATED = Warning "extends/repeated", "a profile repeats a value that it inherits",
-        "Without the line, the value would be the same. The line distracts from what the profile changes, and it keeps the old value \
-         when the base changes: but whoever edits the base expects all agents to follow.\n\n\
+        "Without the line, the value would be the same. The line distracts from what the profile really changes. If the base changes, it \
+         also keeps the old value, although whoever edits the base expects all agents to follow.\n\n\
          Tables are merged key by key, so write only the keys that differ. To keep a value no matter what the base sets, allow \
          the finding for this profile with an `[[allow]]` entry that gives the reason.\n\n\
          * reported: `max_tokens = 4096` over an inherited `max_tokens = 4096`\n\
          * right: no `max_tokens`";
     UNSET_NOTHING = Warning "extends/unset-nothing", "`unset` lists something that is not inherited",
         "`unset` removes fields of the *inherited* body, before the profile's own `[body]` is merged. The path is dotted and \
-         starts inside the body; quote a key that contains dots. `headers.NAME` removes an inherited header of `[headers]`, \
+         starts inside the body; quote a key that contains dots. `headers.NAME` removes an inherited header from `[headers]`, \
          but not one of the provider instance. If a path matches nothing, it is usually misspelled, or the parent no longer sets \
          it.\n\n\
          * wrong: `unset = [\"body.stream_options\"]`\n\

@@ -53,7 +53,7 @@ struct Ahead {
     checked: Checked,
 }
 
-/// A compiled request and the findings in it.
+/// A compiled request and the findings about it.
 type Checked = (Compiled, Vec<Diagnostic>);
 
 /// A compiled request, exactly as it will be sent except for the key.

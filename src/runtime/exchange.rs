@@ -153,7 +153,7 @@ impl RoundContext<'_> {
             });
             tokio::time::sleep(delay).await;
         }
-        unreachable!("delays come to an end")
+        unreachable!("the loop ends only by returning")
     }
 
     async fn read(

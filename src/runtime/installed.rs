@@ -1,5 +1,5 @@
-//! Lists the models that a server offers. Supported are OpenAI and compatible servers, Anthropic,
-//! Gemini, Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
+//! Lists the models that a server offers. The supported servers are OpenAI and compatible ones,
+//! Anthropic, Gemini, Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama.
 //!
 //! Input: a provider instance. Output: [`InstalledModel`]s, each with the families that it belongs
 //! to. The list is requested in the same way as an answer: with the same key in the same header,

@@ -126,7 +126,7 @@ impl SessionPool {
         let permit = Arc::clone(&stock.permits)
             .acquire_owned()
             .await
-            .expect("nobody closes it");
+            .expect("the semaphore is never closed");
         // A separate statement, so that the lock is not held while a session is created.
         let idle = lock(&stock.idle).pop();
         let session = match idle {
@@ -260,7 +260,7 @@ impl Deref for PooledSession {
         &self
             .lease
             .as_ref()
-            .expect("it is there until this is dropped")
+            .expect("the lease is taken only on drop")
             .session
     }
 }

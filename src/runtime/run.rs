@@ -338,7 +338,7 @@ impl Emitter {
         self.hooks.observe(&event);
         match event {
             Event::Done(outcome) => outcome,
-            _ => unreachable!("it was made above"),
+            _ => unreachable!("the event is `Done`"),
         }
     }
 }

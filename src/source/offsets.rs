@@ -44,7 +44,7 @@ impl OffsetMap {
         self.push(source, len, len, true);
     }
 
-    /// Appends `derived_len` bytes that stand for the `source_len` bytes at `source`. For omitted
+    /// Appends `derived_len` bytes that represent the `source_len` bytes at `source`. For omitted
     /// text, `derived_len` is 0.
     pub fn push_opaque(&mut self, source: usize, source_len: usize, derived_len: usize) {
         self.push(source, source_len, derived_len, false);

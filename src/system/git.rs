@@ -455,8 +455,7 @@ mod tests {
             .to_string();
         let command = format!("`git --git-dir={own_text} config core.worktree {tree_text}`");
         assert!(
-            why.contains("does not say that it belongs to this work tree")
-                && why.contains(&command),
+            why.contains("does not refer back to this work tree") && why.contains(&command),
             "{why}"
         );
         must(
@@ -678,7 +677,7 @@ mod tests {
             GitRevision::load(&inner, "HEAD")
                 .expect_err("outside")
                 .to_string()
-                .contains("does not say that it belongs")
+                .contains("does not refer back")
         );
     }
 

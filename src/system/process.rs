@@ -175,7 +175,7 @@ impl SystemProcesses {
         match folder.starts_with(&self.folder) {
             true => Ok(folder),
             false => Err(format!(
-                "`{}` is outside the folder of tools",
+                "`{}` is outside the folder of `tools.toml`",
                 spec.working_directory
             )
             .into()),
@@ -198,7 +198,7 @@ impl SystemProcesses {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A supervisor exits by itself after it has ended the other processes.
+        // A supervisor exits on its own after it has ended the other processes.
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
@@ -592,7 +592,7 @@ mod tests {
         let outside = run(at, &inner, "").await;
         assert_eq!(
             outside,
-            Ended::Failed("`inner` is outside the folder of tools".to_owned())
+            Ended::Failed("`inner` is outside the folder of `tools.toml`".to_owned())
         );
         let none = run(at, &tool(at, "[\"reqc-no-such-program\"]", ""), "").await;
         assert_eq!(

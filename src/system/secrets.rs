@@ -94,7 +94,7 @@ impl SystemSecrets {
             Some(rest) => match std::env::home_dir() {
                 Some(home) => Ok(home.join(rest)),
                 None => Err(SecretError::Missing(format!(
-                    "`file:{path}` is in the home folder, but there is none"
+                    "`file:{path}` is in the home folder, which cannot be determined"
                 ))),
             },
             None => Ok(self.root.join(path)),

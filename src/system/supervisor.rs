@@ -29,7 +29,7 @@ pub(super) const ROLE: &str = "--supervise-tool";
 /// The first argument that makes this program the supervisor of a server.
 pub(super) const SERVER_ROLE: &str = "--supervise-server";
 
-/// The time that a server has to exit by itself after its standard input was closed.
+/// The time that a server has to exit on its own after its standard input is closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The time in which the remaining processes must end. Without this limit, processes that start

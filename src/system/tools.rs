@@ -183,7 +183,7 @@ impl RunningTools {
             .map(String::as_str)
     }
 
-    /// Stops all servers at once, after giving them a moment to exit by themselves.
+    /// Stops all servers at once, after giving them a moment to exit on their own.
     pub async fn close(self) {
         let closing: JoinSet<()> = self.servers.into_iter().map(McpServer::close).collect();
         closing.join_all().await;

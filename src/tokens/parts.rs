@@ -298,7 +298,7 @@ impl Counter<'_> {
     }
 }
 
-/// Returns the part kind of a message. Instructions count as a system prompt.
+/// Returns the part kind of a message. Instructions are treated as a system prompt.
 fn kind(message: &Value) -> PartKind {
     match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => PartKind::System,

@@ -412,7 +412,7 @@ const BY_MESSAGE: [(&str, &str, &str); 20] = [
     ),
     (
         "floating-point number overflowed",
-        "this number does not fit: TOML's fractions are between -1.8e308 and 1.8e308",
+        "this number does not fit: TOML's floats are between -1.8e308 and 1.8e308",
         "put it in quotes if it is an identifier rather than a number",
     ),
     (

@@ -38,7 +38,7 @@ pub struct Loss {
 pub struct Lowered {
     /// The schema that the provider accepts.
     pub schema: Value,
-    /// The checks that the schema no longer makes.
+    /// The checks that the schema no longer performs.
     pub losses: Vec<Loss>,
 }
 
@@ -458,7 +458,7 @@ impl Lowering<'_> {
         let before = self.losses.len();
         let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
         let lowered = self.schema(schema, at, depth + 1);
-        // A default is no check.
+        // A default does not check anything.
         let mut losses = self.losses[before..].iter();
         let is_same = losses.all(|loss| loss.keyword == "default") && !holds_refs;
         self.losses.truncate(before);
@@ -723,7 +723,7 @@ impl Lowering<'_> {
                 self.lose(
                     &at,
                     &keyword,
-                    "is given twice, and only the other value counts",
+                    "occurs twice with different values: only the other one is kept",
                 );
             }
         }

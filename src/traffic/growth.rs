@@ -122,7 +122,7 @@ fn correct(point: &mut Point, size: u64, has_bodies: bool, factor: f64) {
 /// A request that is counted at less than two thirds of the estimate did not contain all messages.
 const UNSENT: (u64, u64) = (3, 2);
 
-/// The factor from which the cause of a deviation is something other than the estimates; see
+/// A deviation by this factor or more has a cause other than inaccurate estimates; see
 /// `Calibration`.
 const MOST: f64 = 3.0;
 

@@ -19,8 +19,9 @@ pub(super) struct Misses {
 }
 
 impl Misses {
-    /// Notes that an answer reported cached tokens. Earlier misses count now, unless the server
-    /// caches only at breakpoints and it is unknown whether the requests had any breakpoints.
+    /// Notes that an answer reported cached tokens. Earlier misses are then added to the counts,
+    /// unless the server caches only at breakpoints and it is unknown whether the requests had any
+    /// breakpoints.
     pub(super) fn begin(&mut self, counted: &mut Counted, has_unknown_breakpoints: bool) {
         if self.has_cached {
             return;

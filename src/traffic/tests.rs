@@ -1100,7 +1100,7 @@ fn the_last_line_of_an_answer_of_claude_code_counts() {
     ];
     let story = one(&lines);
     assert_eq!((story.requests, story.counted.output), (2, 245 + 9));
-    // A session that begins later, and ends in between, stays the second one.
+    // A session that begins later and ends first is still reported second.
     let mut other = claude_line("user", "a", "", &user("another"));
     let mut answer = line("b", "a", &claude_block("m3", &text, &counted(5)));
     for line in [&mut other, &mut answer] {

@@ -245,7 +245,7 @@ pub(super) fn time(value: &Value) -> Option<i64> {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "times of logs are far below 2^53"
+    reason = "times in logs are far below 2^53"
 )]
 fn of_number(number: f64) -> Option<i64> {
     // For times in this century, the ranges of seconds, milliseconds, microseconds, and nanoseconds

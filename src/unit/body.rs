@@ -278,7 +278,7 @@ impl Plan<'_> {
             |(_, splice, _)| splice.literal,
         );
         let message = format!(
-            "a tool of the request is also called `{}`",
+            "a tool in the request is also named `{}`",
             crate::text::cut(name, 60)
         );
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);

@@ -482,8 +482,7 @@ fn is_in_string(problem: &Problem) -> bool {
 }
 
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
-const WITH_QUOTES: &str =
-    "write `{{ tojson(value) }}` instead of the value and its quotes: it quotes and escapes";
+const WITH_QUOTES: &str = "write `{{ tojson(value) }}` instead of the value and its quotes: it quotes and escapes the value";
 
 /// Returns `true` if a mistake does not depend on the prompt: the text before it parses as JSON,
 /// and neither the mistake's ranges nor the excerpts shown with it touch a placeholder.

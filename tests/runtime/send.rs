@@ -912,7 +912,7 @@ async fn output_that_cannot_be_written_is_a_failure() {
         let output = child.wait_with_output().await.expect("it ends");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
-            String::from_utf8_lossy(&output.stderr).contains("standard output cannot be written"),
+            String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output"),
             "{arguments:?}"
         );
     }

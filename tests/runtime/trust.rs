@@ -196,7 +196,7 @@ async fn machines_are_not_asked_and_a_checkout_cannot_trust_itself() {
         .await
         .expect("it runs");
     assert_eq!(allowed.status.code(), Some(0));
-    assert!(said(allowed).contains("only once"));
+    assert!(said(allowed).contains("only to this run"));
     let again = scene
         .command(&[])
         .env("XDG_STATE_HOME", &inside)

@@ -13,15 +13,15 @@ rules! {
          `system` and all earlier messages, in that order. If a later request sends the block after different content, the API either \
          rejects the request (*The block is bound to a different conversation*), or drops the block and all later thinking blocks. By \
          default, the API checks only accounts created since 2026-08-31; for other accounts, `thinking.block_binding` enables the check. \
-         Changes to `cache_control` do not count.\n\n\
+         Changes to `cache_control` are ignored.\n\n\
          `reqc` compiles the preceding requests: for each chat context, those of its earlier turns, as defined by `turns`, and those after \
          each user message and each tool result. The finding shows the first place that differs and where it was written.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
-         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
+         * right: the same in `surroundings`, which are added to the conversation as a message in the turn in which they changed\n\
          * wrong: `{% if loop.last %}` around the text of a message: when another message follows, the text disappears\n\
          * right: the text in every message, or in none\n\
          * wrong: `{% for message in ctx.history[-20:] %}`\n\
-         * right: the whole history; or without its thinking\n\n\
+         * right: the whole history, or a part of it without thinking\n\n\
          A body that asks for `drop_block` gets a warning. `model-families.toml` lists the models that this applies to (`bound_thinking`).",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking":
@@ -37,20 +37,20 @@ rules! {
          a breakpoint comes after the change. The messages are also cached separately for each value of `thinking`, `tool_choice`, \
          `output_config` and `speed`: if such a value depends on the length of the conversation, the cache of the messages is lost.\n\n\
          * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
-         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed",
+         * right: the same in `surroundings`, which are added to the conversation as a message in the turn in which they changed",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
                 "Claude caches the prefix before each breakpoint; changing it invalidates the cache",
         };
-    LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
+    LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache's lookback covers",
         "Anthropic caches the prefix before a breakpoint; the next request finds this prefix at one of its own breakpoints, or within the \
          20 blocks before one of them. If a turn adds more blocks, for example a dozen calls at once with their results, a single \
          breakpoint near the end finds nothing, although the request begins with the same bytes: the whole conversation is read again, and \
          cached again at the higher price. A request can have four breakpoints.\n\n\
          reqc detects this by compiling the preceding requests: for each chat context, the last one before its own, and those of its \
          earlier turns. `cache_prompt` sets a second breakpoint where it is needed, if the body uses fewer than four.\n\n\
-         * wrong: `cache_control` only at the last block of the last message\n\
-         * right: the same, and at the last block of the user message before it; or `cache_prompt = true`",
+         * wrong: `cache_control` only on the last block of the last message\n\
+         * right: `cache_control` also on the last block of the user message before it, or `cache_prompt = true`",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
                 "the cache looks back 20 blocks before a breakpoint",
@@ -62,15 +62,15 @@ rules! {
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request in a conversation changes the prefix of earlier requests",
         "Servers cache a request's prefix (first the tools, then the instructions, then the messages), and reuse it if the next request \
          begins with the same content. Everything after the first difference is processed again: in a long conversation with tools, this \
-         is most of the cost of a turn, and most of the time until the answer begins. `cache_control` does not count.\n\n\
+         is most of the cost of a turn, and most of the time until the answer begins. Changes to `cache_control` are ignored.\n\n\
          `reqc` compiles the preceding requests: for each chat context, those of its earlier turns, as defined by `turns`, and those \
          after each user message and each tool result. Content that an agent adds only after the last message, for one request, is not \
          reported. OpenAI caches a prefix per answer schema (`response_format`, `text`) and per `prompt_cache_key`: changes to these are \
          reported too.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\
-         * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed\n\
+         * right: the same in `surroundings`, which are added to the conversation as a message in the turn in which they changed\n\
          * wrong: attached files (`ctx.files_metadata`) in `system`\n\
-         * right: templates that do not read them: then they are messages of the turn in which they were attached",
+         * right: templates that do not read them, so that they become messages in the turn in which they were attached",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
                 "Claude caches tools first, then instructions, then messages",
@@ -153,13 +153,13 @@ fn shown(value: &Value, from: Option<usize>) -> String {
 pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
     match (found.is_in_history(), found.member(), is_bound) {
         (false, "tools" | "tool_config" | "toolConfig", true) => {
-            "send the tools that the conversation began with; if they must change, let the host renew them (`renew`), so that earlier thinking is left out"
+            "send the tools that the conversation began with; if they must change, let the host renew them (`renew`), so that earlier thinking is dropped"
         }
         (false, "tools" | "tool_config" | "toolConfig", false) => {
             "send the tools that the conversation began with"
         }
         _ if !found.is_in_history() || found.is_instruction() => {
-            "keep it as it was first sent: content that changes between turns belongs in `surroundings`, which enters the conversation as a message of its turn"
+            "keep it as it was first sent: content that changes between turns belongs in `surroundings`, which are added to the conversation as a message"
         }
         (_, _, true) => {
             "render each message identically, no matter how many messages follow it, or leave thinking out"

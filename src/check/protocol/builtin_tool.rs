@@ -25,7 +25,7 @@ body_rule! {
      * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\
      * a tool with `defer_loading` needs a `tool_search`\n\n\
      Gemini:\n\n\
-     * in `googleSearch`, `timeRangeFilter` needs both ends, and `excludeDomains` exists only on Vertex AI\n\
+     * in `googleSearch`, `timeRangeFilter` needs a start and an end, and `excludeDomains` exists only on Vertex AI\n\
      * `fileSearch` needs `fileSearchStoreNames`\n\
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
@@ -185,12 +185,12 @@ fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         .any(|kind| tool.kind.starts_with(kind))
     {
         let message = format!(
-            "Bedrock does not have `{}`",
+            "Bedrock does not support `{}`",
             crate::text::cut(tool.kind, 60)
         );
         found
             .at_member(tool.object, "type", message)
-            .help("leave the tool out, or offer your own function");
+            .help("remove the tool, or declare a function of your own");
     }
 }
 
@@ -207,7 +207,7 @@ fn deferred<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
             "cache_control",
             "a deferred tool cannot have `cache_control`",
         );
-        note.help("mark a tool that is not deferred");
+        note.help("move it to a tool that is not deferred");
     }
 }
 
@@ -377,9 +377,9 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         found
             .at(
                 tool.object,
-                "LM Studio does not support tools of the type `namespace`",
+                "LM Studio does not support tools of type `namespace`",
             )
-            .help("declare its functions one by one");
+            .help("declare its functions individually");
     }
 }
 
@@ -389,7 +389,7 @@ const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
 fn vllm<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if NOT_AT_VLLM.contains(&tool.kind) {
         let message = format!(
-            "a report says that vLLM does not support tools of the type `{}`",
+            "a report says that vLLM does not support tools of type `{}`",
             tool.kind
         );
         found
@@ -401,7 +401,7 @@ fn vllm<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 
 fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
-        let message = "llama.cpp supports only tools of the type `function`: it rejects or drops others, depending on its version";
+        let message = "llama.cpp supports only tools of type `function`: it rejects or drops others, depending on its version";
         found
             .at(tool.object, message)
             .warning()
@@ -441,7 +441,7 @@ fn google_beside_functions<'b>(
     }
     if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
         let message = format!(
-            "the use of `{}` together with functions must be enabled",
+            "combining `{}` with functions must be enabled explicitly",
             crate::text::cut(builtin.kind, 60)
         );
         let note = found.at(builtin.object, message);
@@ -462,7 +462,7 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
                     .at_member(
                         tool.object,
                         name,
-                        format!("the Gemini API has no `{name}`: it exists only on Vertex"),
+                        format!("the Gemini API does not support `{name}`; only Vertex AI does"),
                     )
                     .help("leave it out");
             }
@@ -475,7 +475,7 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
         {
             found
                 .at(range, "a time range needs both `startTime` and `endTime`")
-                .help("add the other end");
+                .help("add the missing one");
         }
     } else if tool.kind == "fileSearch" || tool.kind == "file_search" {
         let stores = either(

@@ -10,7 +10,7 @@ body_rule! {
     Error "protocol/cache-breakpoints", "there are too many prompt cache breakpoints, or one is in the wrong order or place",
     "A request to Anthropic, or through OpenRouter to Claude, may contain at most four blocks with `cache_control`, counting tools, \
      system and messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \
-     \"5m\", which is also the default. Servers of other models do not count them. Thinking blocks and empty text blocks cannot have a \
+     \"5m\", which is also the default. The limit does not apply to other models. Thinking blocks and empty text blocks cannot have a \
      breakpoint; blocks within a tool result should have none (reported as a warning).\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
      * right: `ttl = \"1h\"` on the tool as well",
@@ -118,13 +118,13 @@ impl Seen {
                 mark,
                 "a thinking block cannot have a prompt cache breakpoint",
             );
-            note.help("put it at the next block");
+            note.help("put it on the next block");
         } else if is_type(block, "text") && text.is_some_and(|text| text.trim().is_empty()) {
             let note = found.at(
                 mark,
                 "an empty text block cannot have a prompt cache breakpoint",
             );
-            note.help("remove the empty block, and put the breakpoint at the block before it");
+            note.help("remove the empty block, and put the breakpoint on the block before it");
         }
     }
 
@@ -135,7 +135,7 @@ impl Seen {
             found
                 .at(
                     mark,
-                    "a breakpoint within a result: a report says that the API accepts it only at the `tool_result` itself",
+                    "this breakpoint is inside a tool result; a report says that the API accepts it only on the `tool_result` itself",
                 )
                 .warning()
                 .help("move it to the `tool_result`");

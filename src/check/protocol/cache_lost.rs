@@ -10,10 +10,10 @@ body_rule! {
     "Anthropic's models do not cache a prefix below a minimum number of tokens, which depends on the model: 512 for Claude Opus 5, 1,024 \
      for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. There is no error: the request is answered at full price, and \
      `cache_creation_input_tokens` is 0.\n\n\
-     Only certain cases are reported: all text up to the last breakpoint, including tools, has fewer *bytes* than the model's minimum \
-     number of tokens. The bytes include 64 for each block, and 1,024 for the text that the API adds to tools. A breakpoint in messages is \
-     not reported, because its prefix grows with the conversation. Models whose minimum is missing in `model-families.toml` \
-     (`cache_minimum`) are not checked.\n\n\
+     This is reported only if it is certain: all text up to the last breakpoint, including tools, has fewer *bytes* than the model's \
+     minimum number of tokens. The bytes include 64 for each block, and 1,024 for the text that the API adds to tools. A breakpoint in \
+     messages is not reported, because its prefix grows with the conversation. Models whose minimum is missing in \
+     `model-families.toml` (`cache_minimum`) are not checked.\n\n\
      * wrong: `cache_prompt = true` with `cache_breakpoints = [\"system\"]`, and a system prompt of two lines\n\
      * right: `\"history\"` among the breakpoints, or no `cache_prompt`",
     seen "2026-11" {
@@ -45,7 +45,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(
-            "nothing is cached here: the model caches prefixes of {minimum} tokens or more, and this has at most {tokens}"
+            "nothing is cached here: the model caches only prefixes of {minimum} tokens or more, and this one has at most {tokens}"
         );
         found
             .at(mark, message)

@@ -3,7 +3,7 @@
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Error "protocol/cached-content", "a request uses a cache, and repeats what the cache contains",
+    Error "protocol/cached-content", "a request uses a cache, and also sets fields that the cache contains",
     "Gemini's `cachedContent` replaces the system instruction, the tools and their configuration, which were set when the cache \
      was created. A request with `cachedContent` and any of these is rejected: *CachedContent can not be used with \
      GenerateContent request setting system_instruction, tools or tool_config*.\n\n\

@@ -8,13 +8,13 @@ use crate::repo::Property;
 
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
-    "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render \
-     the history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject arguments that they \
+    "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render the \
+     history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject arguments that they \
      cannot parse. OpenAI accepts any text. For OpenAI and other providers, arguments that are not JSON are a warning, because the model \
-     sees something that it would never write itself. For open weights at unknown servers, they are an error, because vLLM, SGLang and \
-     LMDeploy reject them; a gateway may pass other models on to OpenAI. JSON that is not an object is also a warning, except for Ollama, \
-     which rejects it. Most servers accept an empty string; llama.cpp and Ollama reject it; according to user reports, xAI and Qwen do too \
-     (reported as a warning).\n\n\
+     sees something that it would never write itself. For open-weight models on unknown servers, they are an error, because vLLM, SGLang \
+     and LMDeploy reject them; a gateway may pass other models on to OpenAI. JSON that is not an object is also a warning, except for \
+     Ollama, which rejects it. Most servers accept an empty string; llama.cpp and Ollama reject it; according to user reports, xAI and \
+     Qwen do too (reported as a warning).\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",

@@ -50,10 +50,11 @@ struct Fault {
 }
 
 const NINE: &str =
-    "give the call and its result an id of nine letters or digits, the same every time";
+    "give the call and its result the same id of nine letters or digits in every request";
 const SHORTER: &str =
-    "give the call and its result a shorter id of letters and digits, the same every time";
-const PLAIN: &str = "give the call and its result an id of letters and digits, the same every time";
+    "give the call and its result the same shorter id of letters and digits in every request";
+const PLAIN: &str =
+    "give the call and its result the same id of letters and digits in every request";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match subject.wire {
@@ -115,7 +116,7 @@ fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let message = format!(
-        "Claude accepts only ids of letters, digits, `_` and `-`, not `{}`, unless the gateway changes them",
+        "Claude rejects the id `{}`, unless the gateway changes it: ids may contain only letters, digits, `_` and `-`",
         crate::text::cut(id, 40)
     );
     (!is_accepted).then_some(Fault {

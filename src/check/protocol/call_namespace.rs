@@ -57,14 +57,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(
                     item,
-                    "this tool is in a namespace, which its call must name",
+                    "this call has no `namespace`, but its tool is in a namespace",
                 )
                 .help("send the call back with the `namespace` that the API gave it");
         } else if is_searched && named.are_nested_or_deferred {
             found
                 .at(
                     item,
-                    "a tool search gives the call to a deferred tool a `namespace`, which must be sent back, according to user reports",
+                    "according to user reports, the API sets `namespace` in calls to deferred tools, and it must be sent back",
                 )
                 .warning()
                 .help("send the call back with the `namespace` that the API gave it");

@@ -114,7 +114,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     let message = match tools(subject).is_empty() {
         true => "this controls tool calls, but there are no tools",
-        false => "this controls function calls, but the only tools are the server's own",
+        false => "this controls function calls, but the request has only built-in tools",
     };
     let note = found.at(choice.value, message);
     let note = if is_sure { note } else { note.warning() };

@@ -14,7 +14,7 @@ body_rule! {
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
      * right: `citations` on both documents, or on neither\n\n\
-     Citations are placed between text blocks, so they do not fit an answer with a schema (`output_config.format`): the API rejects the \
+     Citations are interleaved with text, so they are incompatible with a response schema (`output_config.format`): the API rejects the \
      combination.\n\n\
      From `anthropic-version` 2026-10-21 on, user text, including the text in search results, cannot have citations; citations in the \
      assistant's text are sent back unchanged.",
@@ -48,7 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .at_member(
                     document,
                     "citations",
-                    "an answer with a schema cannot have citations",
+                    "citations cannot be combined with a response schema",
                 )
                 .help("turn citations off, or remove the response schema");
         } else if *first.get_or_insert(cites) != cites {

@@ -188,7 +188,7 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 pattern,
-                "the pattern contains a word boundary, which some backends of vLLM do not support",
+                "the pattern contains a word boundary, which some vLLM backends do not support",
             )
             .warning()
             .help("rewrite the pattern without it, or check the answer afterwards");
@@ -203,13 +203,13 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         return;
     } else if repeats_nothing(&outside) {
         found
-            .at(pattern, "a quantifier of the pattern repeats nothing")
-            .help("write `\\` before it if it is meant as a character");
+            .at(pattern, "a quantifier in the pattern has nothing to repeat")
+            .help("if it is a literal character, escape it with `\\`");
         return;
     } else if !is_closed(&plain) {
         found
-            .at(pattern, "a bracket of the pattern is not closed")
-            .help("close it, or write `\\` before it if it is meant as a character");
+            .at(pattern, "a bracket in the pattern is not closed")
+            .help("close it or, if it is a literal character, escape it with `\\`");
         return;
     } else {
         return;

@@ -5,8 +5,8 @@ use super::{Found, Subject, body_rule};
 
 body_rule! {
     Error "protocol/context-edits", "the context edits are in the wrong order",
-    "`context_management.edits` lists what Anthropic's API clears from the history before the model sees it. \
-     `clear_thinking_20251015` must be the first: clearing thinking changes the counts that the other edits use.\n\n\
+    "`context_management.edits` lists the content that Anthropic's API clears from the history before the model sees it. \
+     `clear_thinking_20251015` must come first: clearing thinking changes the counts that the other edits use.\n\n\
      * wrong: `\"edits\": [{ \"type\": \"clear_tool_uses_20250919\" }, { \"type\": \"clear_thinking_20251015\" }]`\n\
      * right: `\"edits\": [{ \"type\": \"clear_thinking_20251015\" }, { \"type\": \"clear_tool_uses_20250919\" }]`",
     of AnthropicMessages;

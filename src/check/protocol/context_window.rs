@@ -14,23 +14,23 @@ body_rule! {
     Error "protocol/context-window", "a request does not fit into the model's context window",
     "A model can process a limited number of tokens at once, including its answer. Older OpenAI and Anthropic models also reject a \
      request if the input plus `max_tokens` exceeds the context window: *This model's maximum context length is 8192 tokens. However, \
-     you requested 8300 tokens (108 in the messages, 8192 in the completion)*. GPT-5 keeps a part of its window for the answer: *Input \
+     you requested 8300 tokens (108 in the messages, 8192 in the completion)*. GPT-5 reserves a part of its window for the answer: *Input \
      tokens exceed the configured limit of 272000 tokens*. `model-families.toml` lists the windows (`context_window`, \
      `longest_request`, `answer_counts`), each with its source.\n\n\
      * wrong: 300,000 words for a model with a window of 200,000 tokens\n\
-     * right: a summary of the conversation, or a model with a longer window\n\
+     * right: a summary of the conversation, or a model with a larger window\n\
      * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\
      * right: `\"max_tokens\": 4096`\n\n\
      This is an error if 70 % of the estimated tokens in all text exceed the window. The margin is twice the measured error of the \
      estimate. Images, documents and text that the server adds are not counted. If only the whole estimate exceeds the window, this is a \
      warning. If `max_tokens` alone exceeds the window, this is also a warning, except for llama.cpp and the servers that use it. \
      OpenRouter adds `max_tokens` to the input for every model. Nothing is reported if the server shortens the history itself \
-     (`context_management`, `\"truncation\": \"auto\"`; at OpenRouter, `transforms` and the compression plugin). vLLM's \
+     (`context_management`, `\"truncation\": \"auto\"`; for OpenRouter, `transforms` and the compression plugin). vLLM's \
      `truncate_prompt_tokens` must not exceed the window either (reported as a warning). Reasoning from earlier turns and tools that are \
      loaded later are not counted.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
-            "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",
+            "Claude documents its windows, which content counts, and that models up to 4.1 count `max_tokens`",
         "recorded: ruby_llm, chat_real_error_scenarios_openai_gpt-5-nano_handles_context_length_exceeded_errors.yml":
             "OpenAI: *Your input exceeds the context window of this model*",
         "danny-avila/LibreChat#1571": "OpenAI: *your messages resulted in 8210 tokens*",
@@ -94,7 +94,7 @@ fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> b
         Some((value, asked)) => found.at(
             value,
             format!(
-                "about {of_request} tokens of the request and {} of the answer exceed the context window of {name}, which has {of_window}",
+                "the request (about {of_request} tokens) and the answer ({}) exceed the context window of {name} ({of_window} tokens)",
                 thousands(asked)
             ),
         ),
@@ -114,7 +114,7 @@ fn request<'b>(subject: &Subject<'b>, limit: &Limit, found: &mut Found<'b>) -> b
     };
     note.of_model().help(match answer {
         Some(_) => SHORTER_ANSWER,
-        None => "shorten or summarise the history, or choose a model with a longer window",
+        None => "shorten or summarise the history, or choose a model with a larger window",
     });
     true
 }
@@ -134,7 +134,7 @@ fn answer_alone<'b>(subject: &Subject<'b>, window: u64, found: &mut Found<'b>) {
         && !is_shortened(subject)
     {
         let message = format!(
-            "an answer of {} tokens does not fit into the context window of {}, which has {}",
+            "an answer of {} tokens does not fit into the context window of {} ({} tokens)",
             thousands(answer),
             name_of(subject),
             thousands(window)
@@ -168,7 +168,7 @@ fn name_of<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
 }
 
 /// Returns `true` if the answer's limit counts towards the context window: for the models that
-/// `model-families.toml` lists, and at `OpenRouter`.
+/// `model-families.toml` lists, and for `OpenRouter`.
 fn answer_counts(subject: &Subject<'_>) -> bool {
     subject.server == Server::OpenRouter || subject.facts.is(Property::AnswerCounts)
 }
@@ -195,7 +195,7 @@ fn limit(subject: &Subject<'_>) -> Option<Limit> {
         (Some((tokens, level)), _) => (
             tokens,
             level,
-            "the share of requests in the context window of",
+            "the part of the context window that is left for requests to",
         ),
         (None, Some((tokens, level))) => (tokens, level, "the context window of"),
         (None, None) => return None,

@@ -5,9 +5,9 @@ use super::{Found, Subject, body_rule};
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/continued-response", "the conversation cannot be continued like this",
+    Error "protocol/continued-response", "the conversation cannot be continued in this way",
     "The Responses API can store conversations itself: `previous_response_id` names the previous response, `conversation` names a \
-     conversation, whose ID begins with `conv` at OpenAI. They cannot be combined. llama.cpp stores no responses and rejects \
+     conversation (its ID begins with `conv` if OpenAI stores it). They cannot be combined. llama.cpp stores no responses and rejects \
      `previous_response_id`.\n\n\
      * wrong: `previous_response_id` next to `conversation`\n\
      * right: one of them, or the whole history in `input`",

@@ -9,8 +9,8 @@ use crate::provider::{Server, WireFormat};
 body_rule! {
     Error "protocol/duplicate-tool", "two tools have the same name",
     "A call identifies its tool by name, so names must be unique. Anthropic and DeepSeek (*Tool names must be unique*, server tools \
-     included) and Gemini (*Duplicate function declaration found*) reject the request; for other servers, nothing is known, so it is a \
-     warning. Functions in a namespace of the Responses API have separate names. MCP servers need unique labels (reported as a \
+     included) and Gemini (*Duplicate function declaration found*) reject the request; for other servers, the behaviour is unknown, so it \
+     is a warning. Functions in a namespace of the Responses API have separate names. MCP servers need unique labels (reported as a \
      warning).\n\n\
      * wrong: your own tool `web_search` next to Anthropic's `web_search_20260209`\n\
      * right: `search_wiki`",

@@ -12,23 +12,23 @@ body_rule! {
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
      assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
      covers the cases that schemas allow:\n\n\
-     * Vertex AI: a part with an empty text in `contents` is rejected (an error); Gemini's own API accepted it in recordings. A part with \
+     * Vertex AI: a part with empty text in `contents` is rejected (an error); Gemini's own API accepted it in recordings. A part with \
      empty text and a `thoughtSignature` is accepted, because it is the normal end of an answer\n\
-     * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
+     * Vertex AI: reports from 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: according to user reports, other messages without text are rejected\n\
-     * Z.ai and Moonshot: an empty text next to other parts or calls is rejected (an error)\n\
+     * Z.ai and Moonshot: empty text next to other parts or calls is rejected (an error)\n\
      * Claude on GitHub Copilot: blank text is rejected (reported as an error, unless the message also contains tool calls)\n\
      * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
      * Moonshot's, Z.ai's, MiniMax's and xAI's models through OpenRouter or an unknown server: each of these cases is a warning, because \
      the server may pass the request on\n\
      * Workers AI and LM Studio: according to user reports, a content of `null` in a message with tool calls is rejected (reported as a \
-     warning). In such messages, reports also name missing content (SiliconFlow), an empty string (Moonshot), and an empty string or \
-     `null` (Volcengine)\n\
+     warning). In such messages, missing content (SiliconFlow), an empty string (Moonshot), and an empty string or `null` (Volcengine) are \
+     also reported to be rejected\n\
      * unknown servers: a warning if no message has any content, which mlx-vlm rejects\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
@@ -175,11 +175,11 @@ fn media_alone<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(media) = parts.iter().find(|part| is_media(part))
         && parts.iter().all(|part| part.get("text").is_none())
     {
-        let message = "there is no text next to the media; in reports of 2024 and 2025, Vertex AI rejected such a request";
+        let message = "the conversation has media, but no text; according to reports from 2024 and 2025, Vertex AI rejects this";
         found
             .at(media, message)
             .warning()
-            .help("add a text part that says what to do");
+            .help("add a text part with instructions");
     }
 }
 
@@ -258,7 +258,7 @@ impl Blank {
     fn told(self) -> &'static str {
         match self {
             Blank::Null => "a message whose content is null",
-            Blank::Empty => "tool calls with an empty content",
+            Blank::Empty => "tool calls with empty content",
             Blank::Absent => "tool calls without content",
         }
     }
@@ -354,7 +354,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         let content = entry.value.get("content").and_then(Value::as_array);
         if content.is_some_and(Vec::is_empty) {
-            let message = "the prompt is an empty list: the specification requires one part, although the API was observed to accept none";
+            let message = "the prompt is an empty list: the specification requires a part, although the API has accepted an empty list";
             found
                 .at_member(entry.value, "content", message)
                 .warning()

@@ -12,7 +12,7 @@ body_rule! {
      * right: the one that the model reads",
     seen "2026-11" {
         "pkg:pypi/google-genai@3.4#types.py":
-            "Gemini's `GenerateContentConfig` and others say which fields exclude each other",
+            "Gemini's `GenerateContentConfig` and others say which fields are mutually exclusive",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp rejects combinations of `grammar`, `json_schema`, `tools` and `logprobs`",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
@@ -46,7 +46,8 @@ body_rule! {
         "https://github.com/HabanaAI/vllm-fork/blob/95af70093fc0dbb1a8b16d4a2913c674a02434ac/vllm/entrypoints/openai/protocol.py":
             "vLLM: *You can only either use guided decoding or tools, not both*",
         "pkg:pypi/sglang@0.5.23":
-            "SGLang: *Only one of json_schema, regex, ebnf, or structural_tag can be set*, `return_meta_info` in streams, `background` without `store`",
+            "SGLang: *Only one of json_schema, regex, ebnf, or structural_tag can be set*; it also \
+             rejects `return_meta_info` in streams, and `background` without `store`",
         "https://github.com/openvinotoolkit/model_server/blob/7e4df0c7ae340972bad15020ad777bbba3ee321d/src/llm/apis/openai_api_handler.cpp":
             "OpenVINO rejects `best_of` in a stream or below `n`",
         "https://github.com/envoyproxy/ai-gateway/blob/c217da8a539570ba3f6014a60c2687c29a945f1f/internal/translator/gemini_helper.go":
@@ -153,15 +154,15 @@ combinations! {
         "omit `prompt_logprobs`, or do not stream";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
-        "`json` and `regex` of `structured_outputs` cannot be combined";
+        "`json` and `regex` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.choice", Is);
-        "`json` and `choice` of `structured_outputs` cannot be combined";
+        "`json` and `choice` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
-        "`regex` and `choice` of `structured_outputs` cannot be combined";
+        "`regex` and `choice` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM, ENVOY]: ("guided_json", Is) with ("guided_regex", Is);
@@ -181,15 +182,15 @@ combinations! {
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.json", Is) with ("structured_outputs.grammar", Is);
-        "`json` and `grammar` of `structured_outputs` cannot be combined";
+        "`json` and `grammar` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.regex", Is) with ("structured_outputs.grammar", Is);
-        "`regex` and `grammar` of `structured_outputs` cannot be combined";
+        "`regex` and `grammar` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs.choice", Is) with ("structured_outputs.grammar", Is);
-        "`choice` and `grammar` of `structured_outputs` cannot be combined";
+        "`choice` and `grammar` in `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown] running [VLLM]: ("structured_outputs", Holds) with ("response_format.type", Says(&["json_schema", "json_object", "structural_tag"]));
@@ -300,14 +301,14 @@ combinations! {
 
     refused RESPONSES at [Volcengine]: ("caching", Is) with ("instructions", Is);
         "`caching` and `instructions` cannot be combined";
-        "put the instructions into a system message of `input`";
+        "put the instructions into a system message in `input`";
 
     refused RESPONSES at [Unknown] running [VLLM]: ("previous_input_messages", Is) with ("previous_response_id", Is);
         "`previous_input_messages` and `previous_response_id` cannot be combined";
         "keep one of them";
 
     refused ANTHROPIC at [Unknown] running [SGLANG]: ("thinking.budget_tokens", Is) with ("thinking.type", Says(&["disabled", "adaptive"]));
-        "`budget_tokens` is accepted only with thinking of the type `enabled`";
+        "`budget_tokens` is accepted only with thinking of type `enabled`";
         "omit `budget_tokens`";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)

@@ -10,11 +10,12 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/item-id", "OpenAI rejects the id of an item",
-    "Items of the Responses API may have the `id` that the API gave them. The API checks it: its prefix must match the kind of item \
+    "Items in the Responses API may have the `id` that the API gave them. The API checks it: its prefix must match the kind of item \
      (`fc` for a call, `rs` for reasoning, `msg` for a message, `ws` for a web search), it can have at most 64 letters, digits, \
-     underscores and dashes, and it may occur only once in the input. The id of a file must begin with `file`. With `previous_response_id`, the items of that response are already known and must not be sent again. With \
-     `\"store\": false`, the server stores nothing, so a reference to an item is invalid.\n\n\
-     Ids are optional: without them, none of this can go wrong.\n\n\
+     underscores and dashes, and it may occur only once in the input. The id of a file must begin with `file`. With \
+     `previous_response_id`, the items of that response are already known and must not be sent again. With `\"store\": false`, the \
+     server stores nothing, so a reference to an item is invalid.\n\n\
+     Ids are optional: without them, these errors cannot occur.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
      * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`",
     of OpenAiResponses;
@@ -77,7 +78,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .is_some_and(|kind| kind == "item_reference");
             found.at_member(item, "id", fault).help(match is_reference {
                 true => "send the item itself",
-                false => "leave out the id, or send the one that the API gave",
+                false => "leave out the id, or send the one that the API returned",
             });
         }
     }
@@ -90,7 +91,7 @@ fn other_files<'b>(item: &'b Value, found: &mut Found<'b>) {
         if id.is_some_and(|id| !id.starts_with("file")) {
             found
                 .at_member(part, "file_id", "the id of a file must begin with `file`")
-                .help("upload the file with the Files API, and send the id that it gives");
+                .help("upload the file with the Files API, and send the id that it returns");
         }
     }
 }

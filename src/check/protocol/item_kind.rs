@@ -8,7 +8,7 @@ use crate::check::history::text_of;
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/item-kind", "the server does not support an item or its form",
+    Error "protocol/item-kind", "the server does not support an item, or the form of an item",
     "Local servers and xAI support fewer kinds of items in the Responses API than OpenAI:\n\n\
      * llama.cpp supports messages, `function_call`, `function_call_output` and `reasoning`. An assistant message needs \
      `\"type\": \"message\"`, the output of a call must be text, and reasoning must have its text in `content`; otherwise: \
@@ -154,7 +154,10 @@ fn xai<'b>(item: &'b Value, found: &mut Found<'b>) {
     } else if let Some(kind) = kind.filter(|kind| !XAI_ITEMS.contains(kind)) {
         let kind = crate::text::cut(kind, 60);
         found
-            .at(item, format!("xAI's list of items has no `{kind}`"))
+            .at(
+                item,
+                format!("xAI does not list `{kind}` among its item types"),
+            )
             .warning()
             .help("remove it, or describe its content in a message");
     }

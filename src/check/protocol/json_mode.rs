@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             )
             .help(match subject.wire.facts().turns {
                 TurnForm::Items => {
-                    "ask for JSON in an item of `input`; `instructions` do not count"
+                    "ask for JSON in an item of `input`; the API does not check `instructions`"
                 }
                 TurnForm::Blocks | TurnForm::Messages | TurnForm::Contents | TurnForm::None => {
                     "ask for JSON, for example in the system prompt"
@@ -75,8 +75,8 @@ fn wants_word(server: Server) -> bool {
     )
 }
 
-/// Returns `true` if a message contains the word “JSON”. Content that reqc cannot read counts as
-/// containing the word.
+/// Returns `true` if a message contains the word “JSON”. Content that reqc cannot read is
+/// assumed to contain the word.
 fn says_json(subject: &Subject<'_>) -> bool {
     let history: &History<'_> = subject.history();
     let said = history.entries.iter().any(|entry| {

@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         found
             .at(last, message)
-            .help("put one at the last block of `system`, so that other conversations can use the cache too");
+            .help("put one on the last block of `system`, so that other conversations can use the cache too");
     }
 }
 

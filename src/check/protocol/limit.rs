@@ -36,7 +36,7 @@ body_rule! {
             "Gemini: *At most 512 function declarations can be specified*",
         "google-gemini/gemini-cli#25440": "Gemini: the same error",
         "zai-org/ChatGLM3#798": "Z.ai accepts one stop sequence",
-        "BerriAI/litellm#3286": "Claude rejects stop sequences that are only whitespace",
+        "BerriAI/litellm#3286": "Claude rejects stop sequences that contain only whitespace",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same error",
     }
 }
@@ -323,7 +323,7 @@ fn blank_stops<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .filter(|stop| stop.as_str().is_some_and(|text| text.trim().is_empty()))
     {
         found
-            .at(stop, "a stop sequence must not be only whitespace")
+            .at(stop, "a stop sequence must not consist only of whitespace")
             .help("leave it out");
     }
 }

@@ -17,18 +17,18 @@ body_rule! {
      2026); 8,000 pixels per side, or 2,000 if there are more than 20 images; 600 images and 600 PDF pages, or 100 of each for a model with \
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
-     Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a single pixel \
-     is not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. An image that exceeds these limits is a warning: \
-     10,485,760 bytes at MiniMax and Volcengine, and for GPT-5.6, 30,000 patches of 32 × 32 pixels, unless `detail` reduces the \
-     image.\n\n\
+     Qwen requires that the sides of an image have at least 10 pixels and differ by a factor of at most 200, and accepts 10 MB of Base64 \
+     per image (images of a single pixel are not reported); Groq accepts 5 images in a request; Vertex AI accepts 10 videos. An image \
+     above one of these limits is a warning: 10,485,760 bytes for MiniMax and Volcengine, and 30,000 patches of 32 × 32 pixels for \
+     GPT-5.6, unless `detail` reduces the image.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages, OpenAiChat, OpenAiResponses, GoogleGenerateContent;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
-            "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images, by model",
+            "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images, depending on the model",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
-            "Claude accepts up to 32 MB and 600 pages, or 100 pages below a window of 1M",
+            "Claude accepts up to 32 MB and 600 pages, or 100 pages for context windows below 1M",
         "https://www.alibabacloud.com/help/en/model-studio/error-code":
             "Qwen: *Exceeded limit on max bytes per data-uri item*, *The image length and width do not meet the model restrictions*",
         "https://www.alibabacloud.com/help/en/model-studio/vision":
@@ -45,7 +45,7 @@ body_rule! {
         "NousResearch/hermes-agent#106525": "OpenAI: the same error",
         "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
         "daya0576/pi-imessage#5": "the same error",
-        "aipoch/open-science#225": "the bytes of the Base64 count",
+        "aipoch/open-science#225": "the limit applies to the Base64 text",
         "anthropics/claude-code#4778": "*image dimensions exceed max allowed size: 8000 pixels*",
         "anthropics/claude-code#9375": "*for many-image requests: 2000 pixels*",
         "anthropics/claude-code#5707": "*A maximum of 100 PDF pages may be provided*",
@@ -124,7 +124,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         // Single-pixel images are placeholders in tests and contexts.
         if short < QWEN_SIDE && long > 1 {
             let message = format!(
-                "a side of this image has {short} pixels: Qwen accepts {QWEN_SIDE} or more"
+                "a side of this image has {short} pixels: Qwen requires at least {QWEN_SIDE}"
             );
             found
                 .at(url, message)
@@ -156,7 +156,7 @@ fn large<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let bytes = data.len() / 4 * 3;
         if bytes > MOST_BYTES {
             let message = format!(
-                "an image of {bytes} bytes is too large: {} reportedly accepts {MOST_BYTES}",
+                "an image of {bytes} bytes is too large: {} reportedly accepts at most {MOST_BYTES}",
                 subject.server.name()
             );
             found
@@ -390,7 +390,7 @@ fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
             found
                 .at(
                     data,
-                    "images and documents exceed 32 MB, the limit of a request",
+                    "the images and documents exceed 32 MB, the maximum size of a request",
                 )
                 .help("upload them with the Files API, or send fewer");
             return;

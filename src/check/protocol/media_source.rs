@@ -31,12 +31,12 @@ body_rule! {
      * right: a transcript of it",
     seen "2026-11" {
         "recorded: openllmetry, test_vision_base64":
-            "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
+            "OpenAI: *You uploaded an unsupported image*, for text that is declared as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini accepts a file of its Files API in a result",
         "coze-dev/coze-studio#393":
             "Volcengine: *Error while downloading*, for an address in a private network",
-        "coze-dev/coze-studio#577": "Volcengine: *Timeout while downloading url*, the same",
+        "coze-dev/coze-studio#577": "Volcengine: *Timeout while downloading url*, in the same case",
         "agentscope-ai/agentscope-java#2700": "Qwen: *Failed to download multimodal content*",
         "https://www.alibabacloud.com/help/en/model-studio/error-code":
             "Qwen: URLs must be public",
@@ -63,7 +63,7 @@ body_rule! {
         "openai/openai-agents-python#1513":
             "OpenAI: *Missing required parameter: '….file.file_id'*, for a file without `filename`",
         "langchain-ai/langchainjs#9512": "OpenAI: the same error",
-        "laravel/ai#324": "OpenAI Responses: *Missing required parameter*, for the same",
+        "laravel/ai#324": "OpenAI Responses: *Missing required parameter*, in the same case",
         "QwenLM/qwen-code#2320":
             "DeepSeek: *invalid type: sequence, expected a string*, for a tool message",
         "Gitlawb/openclaude#774": "DeepSeek: the same error, in April 2026",
@@ -177,7 +177,7 @@ fn mistral<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
                 "document_url",
                 "Mistral does not accept an image as a document",
             )
-            .help("send it as a part of the type `image_url`");
+            .help("send it as a part of type `image_url`");
     }
 }
 
@@ -205,7 +205,7 @@ fn other_video<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
         return;
     };
     let url = video.get("url").unwrap_or(video);
-    // vLLM's clients send the frames of a video as pictures of the type `video/jpeg`.
+    // vLLM's clients send the frames of a video as pictures of type `video/jpeg`.
     let data = url.as_str().and_then(of_data_url);
     let data = data.filter(|(said, _)| *said != "video/jpeg");
     let real = data.and_then(|(_, data)| media_type::media_type(data));
@@ -409,7 +409,7 @@ fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &
             for (name, member) in members {
                 let target = member.as_str().filter(|_| name == "$ref");
                 if target.is_some_and(|target| !names.contains(&target)) {
-                    let message = "Gemini reads `$ref` in a result as the name of one of its media, but none has that name";
+                    let message = "Gemini reads `$ref` in a result as the name of one of the result's media, but none has this name";
                     found
                         .at(member, message)
                         .help("send the result as text, or rename the field");
@@ -532,7 +532,7 @@ fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .map(|(said, _)| said);
     if let Some(said) = said.filter(|said| *said != PDF && !is_refused_as_file(said)) {
         let message = format!(
-            "a report says that Chat Completions reads PDF only, not `{}`",
+            "a report says that Chat Completions reads only PDF files, not `{}`",
             crate::text::cut(said, 60)
         );
         found
@@ -585,7 +585,7 @@ fn input_audio<'b>(
                 format!("the data is `{real}`, but the body says `{declared}`"),
             )
             .warning()
-            .help("name the format of the recording, or convert the recording");
+            .help("declare the format of the recording, or convert it");
     }
 }
 
@@ -609,7 +609,7 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         return;
     };
     if !media_type::is_base64(data) {
-        let note = found.at(url, "what follows `base64,` is not Base64");
+        let note = found.at(url, "the text after `base64,` is not Base64");
         let is_sure = matches!(
             subject.server,
             Server::OpenAi | Server::Unknown | Server::Volcengine
@@ -706,7 +706,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .map(|(said, _)| said);
     if let Some(said) = said.filter(|said| is_refused_as_file(said)) {
         let message = format!(
-            "OpenAI does not accept files of the type `{}`",
+            "OpenAI does not accept files of type `{}`",
             crate::text::cut(said, 60)
         );
         let note = found.at_member(file, "file_data", message);
@@ -725,7 +725,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
     if data.is_some_and(|(_, data)| !media_type::is_base64(data)) {
         found
-            .at_member(file, "file_data", "what follows `base64,` is not Base64")
+            .at_member(file, "file_data", "the text after `base64,` is not Base64")
             .help("encode the bytes of the file once");
     }
     if text_of(file, "file_data")
@@ -877,7 +877,8 @@ fn cloud_storage<'b>(found: &mut Found<'b>, part: &'b Value) {
             .then_some((file, name))
     });
     if let Some((file, name)) = named {
-        let message = "in reports of 2024 and 2025, Gemini's own API rejects `gs://` URIs";
+        let message =
+            "according to reports from 2024 and 2025, Gemini's own API rejects `gs://` URIs";
         found
             .at_member(file, name, message)
             .warning()
@@ -942,7 +943,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value)
     let kind = text_of(source, "type");
     if subject.server == Server::Ollama && kind.is_some_and(|kind| kind != "base64") {
         found
-            .at_member(source, "type", "Ollama accepts images only in Base64")
+            .at_member(source, "type", "Ollama accepts images only as Base64")
             .help("send the bytes: `\"type\": \"base64\"`");
         return;
     }
@@ -982,7 +983,7 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
             .at_member(
                 source,
                 "data",
-                "the PDF is encrypted, which Anthropic does not read",
+                "the PDF is encrypted, and Anthropic reads only unencrypted ones",
             )
             .warning()
             .help("send an unencrypted copy");
@@ -1015,7 +1016,7 @@ fn is_encrypted(data: &str) -> bool {
 }
 
 /// Returns `true` if the type of the bytes differs from the declared image type. The two names of
-/// HEIF count as equal.
+/// HEIF are treated as equal.
 fn is_other(said: &str, real: &str) -> bool {
     said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
 }
@@ -1033,7 +1034,7 @@ fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, re
     // Gemini accepts every kind of file in the same member.
     let is_file = name == "media_type" && !real.starts_with("image/");
     let help = match is_file {
-        true => "send the intended image; a PDF or text file needs a block of the type `document`"
+        true => "send the intended image; a PDF or text file needs a block of type `document`"
             .to_owned(),
         false if name == "media_type" && !COMMON_IMAGES.contains(&real) => {
             "send the intended image, as PNG, JPEG, GIF or WebP".to_owned()

@@ -101,7 +101,7 @@ combinations! {
 
     refused RESPONSES at [OpenAi, Unknown]: ("input", IsEmpty)
         with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot), ("prompt_id", IsNot);
-        "`input` is missing or empty, and nothing else says what to answer";
+        "`input` is missing or empty, and no other field refers to a conversation or a prompt";
         "put the question into `input`";
 
     warned CHAT at [Unknown] running [SGLANG, MINDIE]: ("response_format.json_schema", IsObject)

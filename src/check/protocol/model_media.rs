@@ -1,4 +1,4 @@
-//! `protocol/model-media`: an image that the model does not accept at all, or not in this form.
+//! `protocol/model-media`: media that the model does not accept, or does not accept in this form.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-media", "the model does not accept this image or audio, or not in this form",
+    Error "protocol/model-media", "the model does not accept this image or audio, or the way in which it is sent",
     "Models of the same API accept different media. A text-only model rejects a request with an image: *Invalid content type. image_url is \
      only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others accept images, but not \
      in tool results, or not by URL. Most of OpenAI's chat models do not accept audio: *Content blocks are expected to be either text or \

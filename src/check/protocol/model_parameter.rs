@@ -15,17 +15,17 @@ body_rule! {
     "Models of the same API accept different fields. Claude Opus 4.7 and later reject `temperature`; GPT-5 and the o-series \
      require `max_completion_tokens` instead of `max_tokens`; each model has its own reasoning efforts, and its own maximum \
      for `max_tokens`. The API rejects every such request with status 400. It is a warning if the model ignores the field, if reports \
-     disagree, or if the rejection was seen at a different server than the one the request goes to. It is also a warning if a fact applies \
-     only from a certain API version on and the request's headers are unknown: the message then names the version.\n\n\
+     disagree, or if the rejection was observed on a different server. It is also a warning if a fact applies only from a certain API \
+     version on and the request's headers are unknown: the message then names the version.\n\n\
      Some servers have such rules for all models. DeepSeek, for example, accepts only `text` and `json_object` as \
      `response_format.type`, and no `developer` messages.\n\n\
      * wrong: `temperature = 0.2` with `claude-opus-4-7`\n\
      * right: no `temperature`\n\
      * wrong: `reasoning_effort = \"minimal\"` with `gpt-5.1`\n\
      * right: `reasoning_effort = \"low\"`\n\n\
-     `model-families.toml` lists what is known about models, with the source of each fact and the date on which it was seen; `reqc models \
-     NAME` prints what applies to a model. A repository can contain a file with that name to add models or to correct an entry: see \
-     docs/models.md.",
+     `model-families.toml` lists the known facts about models, with the source of each fact and the date on which it was seen; \
+     `reqc models NAME` prints the facts that apply to a model. A repository can contain a file with that name to add models or to \
+     correct an entry: see docs/models.md.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_anthropic/test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml":
             "Claude Opus 4.6 rejects the effort `xhigh`",

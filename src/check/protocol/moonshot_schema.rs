@@ -49,7 +49,7 @@ fn moonshot_alternatives<'b>(inner: &'b Value, is_root: bool, found: &mut Found<
             .known_from(&ALTERNATIVES)
             .warning()
             .help(
-                "declare an object with all properties, and describe in the description which ones belong together",
+                "declare an object with all properties, and explain in the description which ones belong together",
             );
         return;
     }
@@ -90,7 +90,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 property,
-                format!("Moonshot rejects a property that is called `{name}`"),
+                format!("Moonshot rejects a property named `{name}`"),
             )
             .known_from(&[
                 "pkg:github/MoonshotAI/walle#validator.go",
@@ -234,7 +234,7 @@ fn moonshot_repeated_keywords<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(name) = names.find(|name| branches.iter().any(|branch| branch.get(name).is_some()))
     {
         let message = format!(
-            "Moonshot rejects `{}` next to `anyOf`, because one of its schemas has it as well",
+            "Moonshot rejects `{}` next to `anyOf`, because one of the alternatives has it as well",
             cut(name, 40)
         );
         found
@@ -265,7 +265,7 @@ pub(super) fn moonshot_recursion<'b>(root: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 root,
                 "required",
-                "Moonshot rejects a schema whose required properties lead back to itself: a valid value would never end",
+                "Moonshot rejects a schema whose required properties lead back to itself: a valid value would have to be infinite",
             )
             .help("make one of the properties optional, or allow `null` with `anyOf`");
     }
@@ -321,7 +321,7 @@ fn moonshot_reference<'b>(
             .at_member(
                 inner,
                 "type",
-                "Moonshot rejects `type` next to `$ref`: the schema that it refers to declares it",
+                "Moonshot rejects `type` next to `$ref`: it belongs in the referenced schema",
             )
             .known_from(&[
                 "pkg:github/MoonshotAI/walle#validator.go",
@@ -346,7 +346,7 @@ fn moonshot_reference<'b>(
         .filter(|name| *name != "$ref");
     if let Some(name) = names.find(|name| target.get(*name).is_some()) {
         let message = format!(
-            "Moonshot may reject `{}` next to `$ref`: the schema that it refers to has it as well",
+            "Moonshot may reject `{}` next to `$ref`, because the referenced schema has it as well",
             cut(name, 40)
         );
         found

@@ -6,7 +6,7 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/participant-name", "a participant's name contains a character that OpenAI rejects",
-    "Messages of Chat Completions may name the speaker. OpenAI accepts names without whitespace and without `<`, `|`, `\\\\`, `/` and \
+    "Messages in Chat Completions may name the speaker. OpenAI accepts names without whitespace and without `<`, `|`, `\\\\`, `/` and \
      `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
      * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`",

@@ -131,7 +131,9 @@ impl Reader<'_> {
             (Last::Nothing | Last::Quantifier, _) | (Last::Position, Engine::Python) => false,
         };
         if !repeats {
-            return Err(format!("`{sign}` repeats nothing that can be repeated"));
+            return Err(format!(
+                "`{sign}` does not follow anything that can be repeated"
+            ));
         }
         if !self.skips("?") && self.engine == Engine::Python {
             self.skips("+");
@@ -181,7 +183,7 @@ impl Reader<'_> {
             self.open.push(None);
             return match is_python {
                 true => Ok(()),
-                false => Err("it looks ahead or behind".to_owned()),
+                false => Err("it contains a lookahead or lookbehind".to_owned()),
             };
         }
         if self.skips("P<") || !is_python && self.skips("<") {
@@ -349,7 +351,10 @@ impl Reader<'_> {
         loop {
             let from = self.rest;
             let Some(c) = self.bump() else {
-                return Err("a class is not closed: `[]` and `[^]` are JavaScript's own".to_owned());
+                return Err(
+                    "a class is not closed: `[]` and `[^]` are classes only in JavaScript"
+                        .to_owned(),
+                );
             };
             if c == ']' && !is_first {
                 self.last = Last::Item;
@@ -373,7 +378,7 @@ impl Reader<'_> {
             if !is_right {
                 let shown = &from[..from.len() - self.rest.len()];
                 return Err(format!(
-                    "`{}` is not a range of characters",
+                    "`{}` is not a valid character range",
                     crate::text::cut(shown, 40)
                 ));
             }
@@ -413,7 +418,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the control character that a letter after a backslash stands for.
+/// Returns the control character that a letter after a backslash represents.
 fn control(letter: char) -> char {
     match letter {
         'a' => '\u{7}',
@@ -496,7 +501,7 @@ fn lookaround(group: &str) -> Option<&'static str> {
     LOOKAROUND.into_iter().find(|look| group.starts_with(look))
 }
 
-/// Returns `true` if a pattern looks ahead or behind.
+/// Returns `true` if a pattern contains a lookahead or lookbehind.
 pub(crate) fn has_lookaround(pattern: &str) -> bool {
     Signs::of(pattern).any(|sign| matches!(sign, Sign::Group(group) if lookaround(group).is_some()))
 }

@@ -22,7 +22,7 @@ body_rule! {
      * Snowflake: a report says that the message is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: the message is continued only if it has `\"prefix\": true` and is sent to the beta endpoint (otherwise reported as a \
      warning). Reasoning models reject it, which `protocol/model-prefill` reports\n\
-     * vLLM: `continue_final_message` needs a final assistant message (a warning unless vLLM is named)\n\
+     * vLLM: `continue_final_message` needs a final assistant message (a warning, unless vLLM is named as the server)\n\
      * llama.cpp: the message must not contain `tool_calls`; while thinking is enabled, the message is rejected (a warning if only the \
      model's default enables thinking)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
@@ -105,7 +105,7 @@ fn nothing_to_continue<'b>(
                 "the last message is not the assistant's, so there is no answer to continue",
             )
             .level(level)
-            .help("leave it out, or end with the beginning of the answer in an assistant message");
+            .help("leave it out, or end with an assistant message that contains the beginning of the answer");
     }
 }
 
@@ -146,7 +146,7 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
     if format.is_some() && !goes_on && subject.facts.refuses(Property::Prefill).is_none() {
         let note = found.at(
             last,
-            "the last message is the assistant's, which Claude does not continue in an output format",
+            "the last message is the assistant's, which Claude does not continue if an output format is set",
         );
         note.help("end with a user message, or remove the output format");
         return;

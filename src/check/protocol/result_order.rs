@@ -59,7 +59,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
     };
     let note = found.at(
         early.value,
-        "this comes before a `tool_result` of the same message",
+        "this comes before a `tool_result` in the same message",
     );
     let note = if subject.server.is_claude() {
         note
@@ -91,7 +91,7 @@ fn after_responses<'b>(
         .filter(|_| is_last);
     let note = found.at(
         late.value,
-        "this comes after the function responses of the same content",
+        "this comes after the function responses in the same content",
     );
     note.level(refused.unwrap_or(Severity::Warning))
         .help("put it into a separate content after the responses");

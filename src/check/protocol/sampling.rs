@@ -27,8 +27,8 @@ fn above_two<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let temperature = subject.member("temperature");
     let high = temperature.filter(|it| it.as_f64().is_some_and(|it| it > 2.0));
     if let Some(high) = high {
-        let message = format!("`temperature` is {high}, and some servers accept only 0 to 2");
-        found.at(high, message).help("write 0 to 2");
+        let message = format!("`temperature` is {high}, but some servers accept only 0 to 2");
+        found.at(high, message).help("use a value from 0 to 2");
     }
 }
 

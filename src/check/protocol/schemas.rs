@@ -148,7 +148,7 @@ pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let pattern = inner.get("pattern").and_then(Value::as_str);
     if pattern.is_some_and(has_lookaround) {
         found
-            .at_member(inner, "pattern", "OpenAI rejects patterns that look ahead or behind")
+            .at_member(inner, "pattern", "OpenAI rejects patterns with lookahead or lookbehind")
             .known_from(&["tombii/better-ccflare#357", "vercel/ai#21037", "anomalyco/opencode#32073"])
             .help("leave out the pattern and state it in the description, or write it without `(?=`, `(?!`, `(?<=` and `(?<!`");
     }

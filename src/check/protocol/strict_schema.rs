@@ -61,7 +61,7 @@ body_rule! {
         "dottxt-ai/outlines#1254": "OpenAI in 2024: *'default' is not permitted*",
         "tldraw/ai-template#2": "OpenAI: *Please ensure it is a valid JSON Schema*",
         "agno-agi/agno#6013": "Cerebras requires `additionalProperties` to be false",
-        "theopenco/llmgateway#1455": "Cerebras requires the same of tools",
+        "theopenco/llmgateway#1455": "Cerebras requires the same for tools",
         "google/adk-go#1178": "OpenAI requires `additionalProperties`",
         "docker/docker-agent#1871": "OpenAI rejects an optional property",
         "bytedance/trae-agent#68": "OpenAI rejects an open object",
@@ -250,7 +250,7 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(
                 tool.object,
-                "Cerebras requires `strict` of all tools or of none",
+                "Cerebras requires `strict` on all tools or on none",
             )
             .help("set `strict` for all tools");
     }
@@ -282,7 +282,7 @@ fn depth<'b>(schema: &'b Value, found: &mut Found<'b>) {
         return;
     };
     let message =
-        format!("the objects of a strict schema can be nested {MOST_LEVELS} levels deep at most");
+        format!("objects in a strict schema can be nested at most {MOST_LEVELS} levels deep");
     found
         .at(deepest, message)
         .help("flatten the schema, or remove `strict`");
@@ -317,7 +317,7 @@ fn count<'b>(schema: &'b Value, found: &mut Found<'b>) {
     });
     if properties > MOST_PROPERTIES {
         let message = format!(
-            "a strict schema can have {MOST_PROPERTIES} properties at most, and this one has {properties}"
+            "a strict schema can have at most {MOST_PROPERTIES} properties, but this one has {properties}"
         );
         found
             .at(schema, message)
@@ -338,7 +338,7 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 extra,
-                "`required` of a strict schema can name only properties",
+                "`required` in a strict schema can list only existing properties",
             )
             .help("remove the name from `required`, or declare the property");
     }
@@ -441,7 +441,7 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
     }
     if let Some(further) = unions.first_beyond {
         let message = format!(
-            "the strict schemas have {} properties of several types in total, but the API accepts {MOST_UNIONS}",
+            "the strict schemas have {} properties with several types in total, but the API accepts at most {MOST_UNIONS}",
             unions.seen
         );
         found
@@ -590,7 +590,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "$ref",
             "strict schemas cannot have anything next to `$ref`",
         );
-        note.help("move the other keywords into the schema that it refers to");
+        note.help("move the other keywords into the referenced schema");
     }
 }
 
@@ -616,7 +616,7 @@ fn check_claude<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
     let pattern = inner.get("pattern").and_then(Value::as_str);
     if let Some(what) = pattern.and_then(unread_by_claude) {
-        let message = format!("a pattern of a strict schema cannot contain `{what}`");
+        let message = format!("a pattern in a strict schema cannot contain `{what}`");
         found
             .at_member(inner, "pattern", message)
             .known_from(&[
@@ -655,7 +655,7 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         let note = found.at_member(
             inner,
             "additionalProperties",
-            "objects of strict schemas need `\"additionalProperties\": false`",
+            "objects in strict schemas need `\"additionalProperties\": false`",
         );
         note.known_from(&[
             "https://platform.openai.com/docs/guides/structured-outputs",
@@ -675,7 +675,7 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .find(|name| !required.contains(name.as_str()));
     if let Some(name) = optional.filter(|_| is_openai) {
         let message = format!(
-            "`required` of a strict schema must list all properties: `{}` is missing",
+            "`required` in a strict schema must list all properties: `{}` is missing",
             crate::text::cut(name, 60)
         );
         let note = found.at_member(inner, "required", message);

@@ -8,11 +8,11 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/system-message", "a system message is in a place where the API does not accept one",
     "Anthropic's newest models (from Opus 4.8 on) accept messages with the role `system` within the conversation, for later instructions. \
-     The prompt itself is the `system` field. Such a message\n\n\
-     * is not the first\n\
-     * follows a user message, or an assistant message that ends with a server tool\n\
-     * is the last one, or is followed by the assistant\n\
-     * is not between a call and its result\n\n\
+     The prompt itself is the `system` field. Such a message must meet these conditions:\n\n\
+     * it is not the first message\n\
+     * it follows a user message, or an assistant message that ends with a server tool\n\
+     * it is the last message, or an assistant message follows it\n\
+     * it is not between a call and its result\n\n\
      Two consecutive system messages are a warning: the API rejected them in May 2026, but Anthropic's documentation now shows them, with \
      a beta header.\n\n\
      DeepSeek's and MiniMax's endpoints for this format accept only the roles `user` and `assistant`. According to one report each, Z.ai's \

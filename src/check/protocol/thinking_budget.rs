@@ -10,8 +10,8 @@ body_rule! {
     Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
      thinking, which a header enables, the budget may be larger than `max_tokens`: a larger budget is only a warning if the request has \
-     `tools`, and is not reported if the request is known to have the header. It is also a warning at servers for other models, and for \
-     Claude behind an unknown server for OpenAI's format, which may pass the budget on (`thinking.budget_tokens` or \
+     `tools`, and is not reported if the request is known to have the header. It is also a warning for servers of other models, and for \
+     Claude behind an unknown server that uses OpenAI's format and may pass the budget on (`thinking.budget_tokens` or \
      `reasoning.max_tokens`). The schema checks the minimum of 1,024 tokens, and this rule checks it in OpenAI's format; the ranges of \
      Gemini's `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by \
      `protocol/model-parameter`.\n\n\
@@ -33,7 +33,7 @@ body_rule! {
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
-/// The minimum budget of Claude, in tokens.
+/// Claude's minimum budget, in tokens.
 const LEAST: f64 = 1024.0;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -64,7 +64,7 @@ fn at_gateway<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.help("raise the budget, or remove it");
     } else if let Some(most) = most.filter(|most| budget >= *most && !is_interleaved(subject)) {
         let message = format!(
-            "the budget is {value}, but must be less than the limit of the answer, which is {most}"
+            "the budget is {value}, but must be less than the limit for the answer, which is {most}"
         );
         found.at(value, message).warning().help(TOO_LARGE);
     }

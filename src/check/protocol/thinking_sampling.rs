@@ -26,9 +26,9 @@ body_rule! {
 /// The values that are accepted while thinking is on: minimum, maximum, and the range in words. The
 /// range for `top_k` is empty, because none of its values is accepted.
 const TAKEN: [(&str, f64, f64, &str); 3] = [
-    ("temperature", 1.0, 1.0, "1"),
-    ("top_p", 0.95, 1.0, "0.95 to 1"),
-    ("top_k", f64::INFINITY, 0.0, "none"),
+    ("temperature", 1.0, 1.0, "only 1"),
+    ("top_p", 0.95, 1.0, "only 0.95 to 1"),
+    ("top_k", f64::INFINITY, 0.0, "no value"),
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -48,7 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         else {
             continue;
         };
-        let message = format!("`{name}` is {value}, but with thinking on the API accepts {takes}");
+        let message = format!("`{name}` is {value}, but with thinking on, the API accepts {takes}");
         found
             .at(value, message)
             .help("omit this parameter, or turn thinking off");

@@ -222,7 +222,7 @@ fn unsigned_images<'b>(contents: &'b [Value], severity: Severity, found: &mut Fo
         let is_thought = part.get("thought") == Some(&Value::Bool(true));
         if !is_thought && either(part, "thoughtSignature", "thought_signature").is_none() {
             found
-                .at(part, "this image of the model has no `thoughtSignature`")
+                .at(part, "this image from the model has no `thoughtSignature`")
                 .level(severity)
                 .help("send back the signature that came with the image");
         }

@@ -44,7 +44,7 @@ body_rule! {
             "OpenAI rejects a call without its reasoning, and a message after the calls",
         "zendev-sh/goai#141": "OpenAI rejects a message that was moved after the calls",
         "jin-bo/agentao#321": "OpenAI accepts a call without its reasoning",
-        "decolua/9router#2497": "OpenAI rejects `content` of a reasoning item as unknown",
+        "decolua/9router#2497": "OpenAI rejects `content` in a reasoning item as unknown",
         "continuedev/continue#11600": "Kimi rejects calls without `reasoning_content`",
         "n8n-io/n8n#29142": "Kimi: the same error",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/messages.py":
@@ -148,7 +148,7 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
         };
         let is_own = is_type(first, "text") || is_type(first, "tool_use");
         if is_own && blocks.iter().any(is_thinking) {
-            let note = found.at(first, "a message with thinking must begin with it");
+            let note = found.at(first, "a message that contains thinking must begin with it");
             note.help("keep the blocks in the order in which they came, and do not join assistant messages");
         }
     }
@@ -270,7 +270,7 @@ fn stored_item<'b>(item: &'b Value, before: Option<&Value>, found: &mut Found<'b
     }
 }
 
-/// Returns `true` for a message of the model.
+/// Returns `true` for a message from the model.
 fn is_answer(item: &Value) -> bool {
     is_type(item, "message") && is_assistant(item)
 }
@@ -286,7 +286,7 @@ fn reasoning_item<'b>(
     found: &mut Found<'b>,
 ) {
     if !next.is_some_and(is_of_assistant) {
-        let note = found.at(item, "no item of the model follows this reasoning");
+        let note = found.at(item, "no item from the model follows this reasoning");
         note.help("send the message or call that came after it, or leave out the reasoning");
     } else if !is_stored && item.get("encrypted_content").is_none_or(Value::is_null) {
         let note =

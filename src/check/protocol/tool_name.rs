@@ -14,7 +14,7 @@ body_rule! {
      * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and names \
      longer than 64 characters; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning. In \
      Anthropic's format, a name of more than 64 characters is a warning for Z.ai and for unknown servers, unless the model is Claude\n\
-     * OpenAI and Azure: descriptions of more than 1,048,576 characters (until 2025, of more than 1,024), an error\n\n\
+     * OpenAI and Azure: descriptions of more than 1,048,576 characters are rejected (an error); until 2025, the limit was 1,024\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
     seen "2026-11" {
@@ -122,7 +122,7 @@ fn moonshot_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
             "openclaw/openclaw#79179",
             "MoonshotAI/kimi-cli#1806",
         ])
-        .help("write a letter first, then letters, digits, `_` and `-`");
+        .help("begin with a letter, then use only letters, digits, `_` and `-`");
 }
 
 /// Returns `true` if software accepts any name.

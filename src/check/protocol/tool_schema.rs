@@ -29,16 +29,16 @@ body_rule! {
      `$ref`); dropped limits are not reported. Reports say that Ollama's template for gpt-oss fails for a property without `type`, and \
      that a `pattern` in `items` fails if it contains escapes that grammars do not support, such as `\\/` and `\\-` (reported as \
      warnings).\n\n\
-     OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other things that only JavaScript has: `\\u{…}`, \
-     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` that looks ahead or behind \
-     (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, which has no \
-     look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Anthropic and Fireworks reject a \
-     `$ref` to a definition that the schema does not contain; for other providers, this is a warning. A `$ref` to a web address is always \
-     a warning.\n\n\
+     OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other syntax that only JavaScript has: `\\u{…}`, \
+     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` with lookahead or \
+     lookbehind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, \
+     which has no look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Anthropic and Fireworks \
+     reject a `$ref` to a definition that the schema does not contain; for other providers, this is a warning. A `$ref` to a web address \
+     is always a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
-     as `items`, `required` names that are properties, and references into `$defs` or to `#`. A property's schema cannot be `true` or \
+     as `items`, only existing properties in `required`, and references into `$defs` or to `#`. A property's schema cannot be `true` or \
      `false`. Moonshot rejects `type` next to `$ref`, and properties with the names `$ref`, `$defs`, `anyOf`, `required` or \
      `additionalProperties`. These are warnings: other keywords next to `$ref` that the referenced schema also has, `type` next to `anyOf` \
      (reports disagree), and keywords next to several types. An `enum` must not be empty, and each of its values must have the declared \
@@ -67,9 +67,9 @@ body_rule! {
         "bman654/clodex#195": "OpenAI: the same error, measured",
         "langfuse/langfuse#14770": "OpenAI: the same error, with `\\p{L}`",
         "pleaseai/shunt#488": "OpenAI: the same error; lists what `re` rejects, also in names of `patternProperties`",
-        "CodeWithCJ/SparkyFitness#1649": "Groq: *is not valid 'regex'*, for a pattern that looks ahead",
+        "CodeWithCJ/SparkyFitness#1649": "Groq: *is not valid 'regex'*, for a pattern with lookahead",
         "CodeWithCJ/SparkyFitness#1688": "Groq: the same error, with the path of Go's validator",
-        "colinhacks/zod#5034": "Groq: the same error, in the schema of the answer",
+        "colinhacks/zod#5034": "Groq: the same error, in a response schema",
         "cline/cline#8433": "Claude: *Invalid $ref in schema: … does not exist*",
         "BerriAI/litellm#26692":
             "Claude and Fireworks: *Error resolving schema reference*",
@@ -130,7 +130,7 @@ body_rule! {
         "openclaw/openclaw#107430": "llama.cpp: the same error",
         "ggml-org/llama.cpp#27397": "llama.cpp: *failed to parse grammar*, for `\\/` in a pattern",
         "ggml-org/llama.cpp#27580": "llama.cpp: the same error, for `\\d`, `\\w` and `\\s`",
-        "codefuturist/email-mcp#72": "llama.cpp: the same error, for a pattern that looks ahead",
+        "codefuturist/email-mcp#72": "llama.cpp: the same error, for a pattern with lookahead",
         "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
         "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
         "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
@@ -236,7 +236,7 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "type",
-                "the argument schema must be an object: others are rejected or ignored",
+                "the arguments must be an object: servers reject or ignore other types",
             )
             .warning()
             .help("wrap it in an object with one property");
@@ -364,7 +364,7 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "Dokploy/mcp#43",
                 "Yachiyo-5i/xLyra#71",
             ])
-            .help("omit `pattern`, or describe the pattern in the description");
+            .help("remove `pattern`, and describe the form in the description");
     }
 }
 
@@ -398,7 +398,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             format!("the argument schema cannot contain `{name}` at its root"),
         );
         note.known_from(&["chatanywhere/GPT_API_free#403", "anthropics/claude-code#40075", "anomalyco/opencode#35516"]).help(
-            "declare an object with all properties, and describe in the description which ones belong together",
+            "declare an object with all properties, and explain in the description which ones belong together",
         );
     }
 }
@@ -413,7 +413,7 @@ fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
             continue;
         }
         let message = format!(
-            "the argument name `{}` is not 1 to 64 letters, digits, `_`, `.` and `-`",
+            "the argument name `{}` must consist of 1 to 64 letters, digits, `_`, `.` and `-`",
             cut(name, 40)
         );
         found
@@ -457,7 +457,7 @@ fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 property,
-                "a report says that Ollama's template of this model fails for a property without `type`",
+                "a report says that Ollama's template for this model fails for a property without `type`",
             )
             .warning()
             .help("add `type`");
@@ -492,7 +492,7 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 inner,
-                "llama.cpp cannot make a grammar of this schema, which has no `type`",
+                "llama.cpp cannot convert this schema to a grammar, because it has no `type`",
             )
             .warning()
             .help("add `type`");
@@ -511,13 +511,13 @@ fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "openclaw/openclaw#107430",
             ])
             .warning()
-            .help("anchor the pattern, or describe it in the description");
+            .help("anchor the pattern, or remove it and describe the form in the description");
     } else if let Some(what) = unread_pattern(inner) {
         found
             .at_member(
                 inner,
                 "pattern",
-                format!("llama.cpp fails to make a grammar of a pattern that contains `{what}`"),
+                format!("llama.cpp cannot convert a pattern that contains `{what}` to a grammar"),
             )
             .warning()
             .known_from(&[
@@ -584,7 +584,7 @@ fn ollama_grammar<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 inner,
                 "pattern",
                 format!(
-                    "according to a user report, Ollama fails to make a grammar of a pattern in `items` that contains `{what}`"
+                    "according to a user report, Ollama cannot convert a pattern in `items` to a grammar if it contains `{what}`"
                 ),
             )
             .warning()
@@ -615,7 +615,7 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
         );
         note.known_from(&["chatanywhere/GPT_API_free#403"])
             .help(format!(
-                "a tool without arguments has no `{}`",
+                "if the tool has no arguments, leave out `{}`",
                 tool.schema_key
             ));
     } else if schema.get("properties").is_none() {

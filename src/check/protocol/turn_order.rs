@@ -47,7 +47,7 @@ body_rule! {
         "MoonlightByte/NeverEndingQuest#179": "llama.cpp: *No user query found in messages*",
         "Mangi-11/Eta#59": "llama.cpp: *System message must be at the beginning*",
         "Gitlawb/openclaude#752": "vLLM: *Unexpected role 'user' after role 'tool'*",
-        "openclaw/openclaw#73688": "Z.ai rejects a prompt alone",
+        "openclaw/openclaw#73688": "Z.ai rejects a system prompt without other messages",
         "HKUDS/nanobot#3086": "Z.ai rejects it with error 1214",
         "microsoft/autogen#1037": "vLLM: *Conversation roles must alternate user/assistant/user/assistant/...*",
         "vllm-project/vllm#6862": "vLLM: the same error",
@@ -68,7 +68,7 @@ body_rule! {
         "openclaw/openclaw#19386": "MiniMax rejects two system messages, and accepts one",
         "can1357/oh-my-pi#954": "MiniMax rejects two system messages, measured",
         "MiniMax-AI/MiniMax-M2#51": "MiniMax's developers confirm it",
-        "openclaw/openclaw#74806": "MiniMax: *messages must not be empty*, with a prompt alone",
+        "openclaw/openclaw#74806": "MiniMax: *messages must not be empty*, for a system prompt without other messages",
         "567-labs/instructor#691": "Databricks: *roles must alternate*",
         "microsoft/semantic-kernel#13288": "Gemini: the same error",
         "BerriAI/litellm#17761": "Mistral rejects `user` after `tool`",
@@ -360,7 +360,7 @@ fn alternating_to_the_user<'b>(
     }
 }
 
-/// Reports a system message after other messages, at Perplexity.
+/// Reports a system message after other messages, for Perplexity.
 fn late_prompt<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(late) = later_prompt(entries) {
         found
@@ -374,7 +374,7 @@ fn late_prompt<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     }
 }
 
-/// Reports a second system message, at `MiniMax`.
+/// Reports a second system message, for `MiniMax`.
 fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     let mut prompts = entries.iter().filter(|entry| entry.role == Role::System);
     if let Some(second) = prompts.nth(1) {

@@ -27,7 +27,7 @@ body_rule! {
         "recorded: pydantic-ai, test_deepseek_responses_rejects_interleaved_function_calls":
             "DeepSeek: *No tool output found for tool call*",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
-            "Claude requires results to follow at once",
+            "Claude requires results to follow immediately",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/parallel-tool-use":
             "Claude requires all results in one message",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":

@@ -14,9 +14,9 @@ body_rule! {
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
     seen "2026-11" {
         "pkg:pypi/google-genai@3.4#types.py":
-            "Gemini's `FunctionCallingConfig` names only declared functions",
+            "Gemini's `FunctionCallingConfig` accepts only declared functions",
         "pkg:pypi/openai@3.54#types/chat/chat_completion_allowed_tool_choice_param.py":
-            "OpenAI's `allowed_tools` names only tools of the request",
+            "OpenAI's `allowed_tools` accepts only tools in the request",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *The tool specified in `tool_choice` does not match any of the specified `tools`*",
         "pkg:pypi/sglang@0.5.23": "SGLang: *not found in tools list*",
@@ -85,5 +85,5 @@ fn brings_more(tool: &DeclaredTool<'_>) -> bool {
 
 fn help(name: &str, tools: &[DeclaredTool<'_>]) -> String {
     let near = did_you_mean(name, tools.iter().filter_map(|tool| tool.name));
-    near.unwrap_or_else(|| "choose one of the tools of this body, or declare this one".to_owned())
+    near.unwrap_or_else(|| "choose one of the declared tools, or declare this one".to_owned())
 }

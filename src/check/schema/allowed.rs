@@ -211,7 +211,7 @@ mod tests {
             let mut mistake = Mistake::value(Pointer::parse(at), String::new(), Hint::None);
             mistake.what = What::NoneOf {
                 names: vec!["text".to_owned()],
-                message: "it holds a text".to_owned(),
+                message: "it contains text".to_owned(),
             };
             mistake
         };

@@ -203,7 +203,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
         return Err(Refusal::new(
             "",
             format!("more than {MAX_NAMES} provider instances have extensions"),
-            "remove those that nothing uses",
+            "remove those that are not used",
         ));
     }
     let fields_of = |fields: &Value, at: &Pointer| {
@@ -432,9 +432,10 @@ impl Document {
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
         let pointer = spelling::original(pointer.as_str(), subject.original());
-        let message =
-            format!("`{pointer}` is not accepted by the API, and is too large to show where");
-        let help = "check it with a smaller conversation, which shows the exact place".to_owned();
+        let message = format!(
+            "the API does not accept `{pointer}`; the value is too large to locate the mistake"
+        );
+        let help = "check a smaller conversation to see the exact location".to_owned();
         Mistake::value(pointer, message, Hint::Other(help))
     }
 

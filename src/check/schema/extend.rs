@@ -267,8 +267,8 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
     })
 }
 
-/// Finds the alternatives of a schema that `is_meant` accepts. A schema without alternatives counts
-/// as the only one.
+/// Finds the alternatives of a schema that `is_meant` accepts. A schema without alternatives is
+/// treated as the only one.
 fn options(
     schema: &Value,
     at: String,

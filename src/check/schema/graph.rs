@@ -60,7 +60,7 @@ const REFUSED: [(&str, &str); 7] = [
     ),
     (
         "unevaluatedItems",
-        "describe the elements by `prefixItems` and `items`",
+        "describe the elements with `prefixItems` and `items`",
     ),
 ];
 /// Keywords that are allowed only at the root of a document.
@@ -406,7 +406,11 @@ impl Heights {
             if depth >= MAX_HEIGHT {
                 let message =
                     format!("more than {MAX_HEIGHT} schemas check the same value in turn");
-                return Err(self.refuse(inner, message, "express the same with fewer schemas"));
+                return Err(self.refuse(
+                    inner,
+                    message,
+                    "express the same constraints with fewer schemas",
+                ));
             }
             height = height.max(self.find(inner, depth + 1)? + 1);
             expansion = expansion.saturating_add(self.graph.schemas[inner].expansion);

@@ -36,7 +36,7 @@ crate::diag::rules! {
             "https://docs.mistral.ai/openapi.yaml": "Mistral's API description lists the required fields",
         };
     WRONG_TYPE = Error[lowerable] "schema/wrong-type", "a field has the wrong type",
-        "For example, a number is in quotes, an object is where a list of objects belongs, or arguments are an object where \
+        "For example, a number is in quotes, there is an object instead of a list of objects, or arguments are an object where \
          the API expects a JSON string.",
         seen "2026-11" {
             "https://github.com/openai/openai-openapi":

@@ -177,7 +177,7 @@ pub(super) fn twice(
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
         let message = format!(
-            "`{}` and `{}` are two names of one field",
+            "`{}` and `{}` are two names for the same field",
             at.member(&camel),
             at.member(name)
         );

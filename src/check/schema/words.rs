@@ -23,17 +23,17 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
         Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
         Kind::Pattern { pattern } if pattern == r"\S" => match found.as_str() {
             Some("") => "must not be empty".to_owned(),
-            _ => "must not be only whitespace".to_owned(),
+            _ => "must not consist only of whitespace".to_owned(),
         },
         Kind::Pattern { pattern } if pattern == r"^$|\S" => {
-            "must not be only whitespace".to_owned()
+            "must not consist only of whitespace".to_owned()
         }
         Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
         Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
         Kind::MultipleOf { multiple_of } => {
             format!("must be a multiple of {multiple_of}, not {value}")
         }
-        Kind::UniqueItems => "must not contain equal elements".to_owned(),
+        Kind::UniqueItems => "must not contain duplicate elements".to_owned(),
         Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
         kind => format!("violates the schema's `{}`", kind.keyword()),
@@ -131,7 +131,7 @@ fn further_clauses(description: &str) -> impl Iterator<Item = &str> {
     clauses.skip(1).filter(|clause| *clause != "required")
 }
 
-/// The minimum length of a word that counts as information.
+/// The minimum length of a word that is treated as information.
 const SHORTEST_WORD: usize = 4;
 
 /// Returns `true` if a clause contains a word that the advice lacks.

@@ -221,7 +221,7 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     }
 }
 
-/// Opens the session in a file, which is unchanged until something is sent.
+/// Opens the session in a file. The file is not changed until something is sent.
 fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failure> {
     let path = &options.path(path);
     to_write(path, Some(options.directory()))?;

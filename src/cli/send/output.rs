@@ -105,7 +105,7 @@ pub(super) struct Printer<'t> {
     held: Option<Held>,
 }
 
-/// Text that is held back, and the text around its location.
+/// Text that is held back, and the text around the place where it will be inserted.
 #[derive(Default)]
 pub(super) struct Held {
     text: String,

@@ -30,7 +30,9 @@ pub(super) fn ask(
             &grant.fingerprint(root),
             &format!("{:?}: {line}\n", root.to_string_lossy()),
         ) {
-            Terminal::warn(&format!("this was allowed only once: {why}"));
+            Terminal::warn(&format!(
+                "the permission could not be saved and applies only to this run: {why}"
+            ));
         }
     }
     Ok(())

@@ -19,9 +19,7 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
     let edit = moved(key, finding.primary.span, sources);
     match edit.is_some() {
         true => finding
-            .help(format!(
-                "`{key}` is a key of profiles: write it above `[body]`"
-            ))
+            .help(format!("`{key}` is a profile key: move it above `[body]`"))
             .maybe_fix(edit),
         false => finding,
     }

@@ -265,7 +265,7 @@ impl Lost<'_> {
             let context = &shown_by.context.name;
             finding = finding.related(
                 place,
-                format!("for example this, in the context `{context}`"),
+                format!("for example, this content in the context `{context}`"),
             );
         }
         let is_slight = match &smallest.fate {

@@ -67,7 +67,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
     }
 }
 
-/// The reads and writers of a body's templates.
+/// The data that a body's templates read, and the writer of the last text in a member.
 #[derive(Default)]
 struct Looked {
     reads: Vec<DataRead>,

@@ -21,7 +21,7 @@ use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::source::{FileId, Span};
 
-/// The formats whose requests name the model in the URL: Gemini's always, Anthropic's at Bedrock
+/// The formats whose requests name the model in the URL: Gemini's always, Anthropic's on Bedrock
 /// and Vertex AI.
 const MODEL_IN_URL: [WireFormat; 2] = [
     WireFormat::GoogleGenerateContent,
@@ -565,8 +565,8 @@ fn broken_lines(text: &str, part: Range<usize>) -> Vec<Told> {
 
 /// Reports that a log is not searched from an offset on.
 fn unsearched(at: usize) -> Told {
-    let message = "the text from here on is not searched for request bodies, because it contains too many braces that begin no value";
-    let help = "check the lines with the request alone";
+    let message = "the text from here on is not searched for request bodies, because it contains too many braces that do not begin a value";
+    let help = "check only the lines that contain the request";
     let mut problem = problem(&rules::NO_BODY, message, Some(help));
     problem.severity = Some(Severity::Warning);
     Told::new(at..at + 1, problem)
@@ -585,7 +585,7 @@ fn without_body(text: &str) -> Told {
     };
     let start = text.len() - text.trim_start().len();
     let line = text[start..].lines().next().unwrap_or_default();
-    let message = "this is text without a request body";
+    let message = "this text contains no request body";
     Told::new(
         start..start + line.len(),
         problem(&rules::NO_BODY, message, Some(help)),
@@ -598,7 +598,7 @@ fn broken(range: Range<usize>, error: &JsonError) -> Told {
             Some("JSON writes `null`, `true` and `false`")
         }
         json::Problem::KeyNotString => Some(
-            "write the key in double quotes; a Python program writes JSON with `json.dumps`, and a JavaScript program with `JSON.stringify`",
+            "write the key in double quotes; to print JSON, use `json.dumps` in Python or `JSON.stringify` in JavaScript",
         ),
         json::Problem::SecondValue => Some("in JSON Lines, each line contains one document"),
         _ => None,

@@ -60,7 +60,7 @@ pub struct Linting<'c> {
     /// The format of a request in the current file that was passed over because this format is not
     /// checked.
     passed_format: Option<Unsupported>,
-    /// Findings that count only if the file turns out to be a batch. They are held back until that
+    /// Findings that apply only if the file turns out to be a batch. They are held back until that
     /// is known.
     undecided: Vec<Diagnostic>,
 }
@@ -250,9 +250,9 @@ impl<'c> Linting<'c> {
             return;
         };
         let message = match skipped.lines {
-            1 => "this line is text without a JSON object at the end, and is skipped".to_owned(),
+            1 => "this line is skipped, because it does not end with a JSON object".to_owned(),
             lines => format!(
-                "{lines} lines are text without a JSON object at the end, and are skipped; this is the first"
+                "{lines} lines are skipped, because they do not end with a JSON object; this is the first"
             ),
         };
         let help = "if the file is a log, ignore this warning with `--allow lint/no-body`";
@@ -435,10 +435,10 @@ impl<'c> Linting<'c> {
     fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
         let message = match passed_over {
             0 => "there is no request body in this file".to_owned(),
-            1 => "the only request of this file goes to an endpoint of no known wire format"
+            1 => "the only request in this file goes to an endpoint without a known wire format"
                 .to_owned(),
             more => format!(
-                "none of the {more} requests of this file goes to an endpoint of a known wire format"
+                "none of the {more} requests in this file goes to an endpoint with a known wire format"
             ),
         };
         let file = self.sources.add(Arc::clone(path), SourceText::salvage(b""));
@@ -447,7 +447,7 @@ impl<'c> Linting<'c> {
             None => problem(
                 &rules::NO_BODY,
                 message,
-                Some("if one is intended, name the wire format with `--wire`"),
+                Some("if the file does contain one, name its wire format with `--wire`"),
             ),
         };
         self.findings.push(Told::new(0..0, problem).at(file, 0));
@@ -465,7 +465,7 @@ fn help_for(error: &TextError, bytes: &[u8]) -> &'static str {
         TextError::Nul { .. } => {
             "JSON text has no NUL bytes: in a string, write `\\u0000`; elsewhere, remove them"
         }
-        TextError::TooLarge { .. } => "a document or a line can have up to 64 MiB",
+        TextError::TooLarge { .. } => "a document or a line can be at most 64 MiB in size",
         TextError::Utf16 { .. } | TextError::NotUtf8 { .. } => {
             "JSON must be UTF-8: convert the file to UTF-8"
         }

@@ -92,7 +92,10 @@ fn doubled(model: &Inherited<'_>, endpoint: &Inherited<'_>) -> Option<Diagnostic
     let rest = model.value.strip_prefix(part)?.strip_prefix('/')?;
     let message = format!("the path of the request contains `{}` twice", cut(part, 40));
     let finding = Diagnostic::new(&rules::DOUBLED_PATH, model.span, message);
-    let finding = finding.related(endpoint.span, "the endpoint has it before the model");
+    let finding = finding.related(
+        endpoint.span,
+        "the endpoint already contains it before the model",
+    );
     Some(finding.help(format!("write `{}`", cut(rest, 80))))
 }
 

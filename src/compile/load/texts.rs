@@ -58,7 +58,7 @@ fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
         .collect();
     let more = runs.count();
     if let Some(last) = findings.last_mut().filter(|_| more > 0) {
-        last.message = format!("{}, and {more} more places in this file", last.message);
+        last.message = format!("{}, and {more} more occurrences in this file", last.message);
     }
     findings
 }
@@ -141,7 +141,7 @@ fn at(file: FileId, path: &str, run: &Run) -> Diagnostic {
     };
     let help = match path.rsplit('.').next() {
         Some("toml") => {
-            format!("remove it; if it is intended, write `{escape}` in a string in double quotes")
+            format!("remove it; if it is intended, write `{escape}` in a double-quoted string")
         }
         Some("md" | "json") => "remove it".to_owned(),
         _ => format!("remove it; if it is intended, write `{{{{ \"{escape}\" }}}}`"),
@@ -166,7 +166,7 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     let message = format!("{what} contains an invisible character: {}", name_of(found));
     Some(
         Diagnostic::new(&INVISIBLE, span, message)
-            .help("remove it: names that look the same must be the same"),
+            .help("remove it: it makes different names look the same"),
     )
 }
 

@@ -152,7 +152,7 @@ fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
         .map(|context| {
             let message = format!("no agent is compiled in the context `{}`", context.name);
             let help = format!(
-                "remove the file, or write an agent for contexts of the kind `{}`",
+                "remove the file, or write an agent for contexts of kind `{}`",
                 context.kind().name()
             );
             Diagnostic::new(&rules::UNUSED, Span::file_start(context.file), message).help(help)

@@ -211,7 +211,7 @@ impl<'c> Policy<'c> {
             let (message, help) = match self.is_expired(entry) {
                 true => (
                     format!("this entry for `{}` has expired", entry.code),
-                    "remove it, or extend its date".to_owned(),
+                    "remove it, or set a later expiry date".to_owned(),
                 ),
                 false => (
                     format!("this entry for `{}` suppresses nothing", entry.code),
@@ -422,7 +422,7 @@ fn is_family(pattern: &str) -> bool {
 }
 
 /// Removes an agent from a finding if one of the locations that explain the finding has an error
-/// for the same agent. Only findings that the policy reports as errors count.
+/// for the same agent. Only findings that the policy reports as errors are considered.
 fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let explained: HashSet<Span> = findings
         .iter()

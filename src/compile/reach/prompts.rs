@@ -1,4 +1,4 @@
-//! Finds the files that system prompts read, look for or list. Only prompts are rendered, and no
+//! Finds the files that system prompts read, look for or list. Only prompts are rendered, not
 //! bodies.
 
 use std::collections::BTreeSet;

@@ -70,7 +70,7 @@ impl<'a> Users<'a> {
 
     /// Returns the given files that an agent uses: in its chain, in the partials that its templates
     /// reach, and in its provider instance. `known` caches the results for templates. Templates
-    /// that the agent overrides do not count.
+    /// that the agent overrides are ignored.
     fn files_of(
         &self,
         id: ProfileId,
@@ -122,8 +122,8 @@ pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) 
 }
 
 /// Adds the reached agents to each finding from loading: the agents whose chain or templates use
-/// the file. Beyond the limit on names, no agents are added, and the findings count as findings
-/// about the repository.
+/// the file. Beyond the limit on names, no agents are added, and the findings are treated as
+/// findings about the repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
         .findings

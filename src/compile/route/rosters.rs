@@ -65,7 +65,7 @@ fn unknown(
 fn is_abstract(hierarchy: &Hierarchy, id: ProfileId, agent: &Spanned<Arc<str>>) -> Diagnostic {
     let profile = hierarchy.get(id);
     let place = profile.abstract_at.unwrap_or(profile.name.span);
-    let message = format!("`{}` is abstract, so it is not sent itself", agent.value);
+    let message = format!("`{}` is abstract, so it cannot receive files", agent.value);
     Diagnostic::new(&rules::UNKNOWN_IN_ROSTER, agent.span, message)
         .related(place, "named here")
         .help("name an agent that extends it; `reqc tree` shows them")
@@ -73,7 +73,7 @@ fn is_abstract(hierarchy: &Hierarchy, id: ProfileId, agent: &Spanned<Arc<str>>) 
 
 fn unreachable(agent: &Spanned<Arc<str>>, before: &Spanned<Arc<str>>) -> Diagnostic {
     let message = format!(
-        "`{}` never gets a file: `{}` accepts everything",
+        "`{}` never receives a file, because `{}` accepts every file",
         agent.value, before.value
     );
     Diagnostic::new(&rules::UNREACHABLE_IN_ROSTER, agent.span, message)

@@ -604,7 +604,8 @@ fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
     );
     assert_eq!(
         problem(&one.concat()).1,
-        "a line before it is missing (this was line 4 when it was written): restore what was removed, or remove this line and all after it"
+        "a line before it is missing (this was line 4 when it was written): restore the removed lines, or remove this line and all lines \
+         after it"
     );
     assert!(
         problem(&several.concat())

@@ -263,8 +263,8 @@ fn is_results(message: &Message) -> bool {
         .all(|block| block.result_id().is_some())
 }
 
-/// Returns an error result for a provider-specific call of Anthropic (`anthropic` 2.12,
-/// `types/*_tool_result_error_param.py`); `None` if the tool is unknown.
+/// Returns an error result for a call to one of Anthropic's server tools or MCP tools (`anthropic`
+/// 2.12, `types/*_tool_result_error_param.py`); `None` if the tool is unknown.
 fn unavailable(call: &Block) -> Option<Block> {
     let Block::Provider(own) = call else {
         return None;

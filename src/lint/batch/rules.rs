@@ -14,8 +14,8 @@ crate::diag::rules! {
          * wrong: `{\"customId\": \"a\", \"method\": \"POST\", …}`\n\
          * wrong, for Anthropic: `{\"custom_id\": \"user/17\", \"params\": …}`\n\
          * right: `{\"custom_id\": \"user-17\", \"params\": …}`\n\n\
-         A line without an id counts as part of a batch if another line of the file has one, or if its only members are `method`, `url` and \
-         `body`, with a path as `url`. Otherwise it counts as a log line.",
+         A line without an id is treated as part of a batch if another line of the file has one, or if its only members are `method`, \
+         `url` and `body`, with a path as `url`. Otherwise it is treated as a log line.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
                 "Anthropic requires `custom_id` to match `^[a-zA-Z0-9_-]{1,64}$`",

@@ -7,13 +7,16 @@ use crate::render::IdRule;
 
 /// The facts of a wire format. Here, *member* means a member at the top level of a body.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each states an independent fact"
+)]
 pub(crate) struct Facts {
     /// The stable name, which is also used for the schema.
     pub(crate) name: &'static str,
     /// The path suffixes of the format's endpoints.
     pub(crate) paths: &'static [&'static str],
-    /// The only server to which these paths apply, if a different format uses the same paths at
+    /// The only server to which these paths apply, if a different format uses the same paths on
     /// other servers.
     pub(crate) only_at: Option<Server>,
     /// The format's characteristic members. Every body contains at least one of them.

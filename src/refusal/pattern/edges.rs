@@ -34,8 +34,8 @@ const BEFORE_NAME: [&str; 12] = [
 ];
 
 /// Returns `true` if a word before a colon is the last word of a phrase, not a path. An example is
-/// `provider` in `Error from provider: Field required`. Paths with several steps always count as
-/// paths.
+/// `provider` in `Error from provider: Field required`. Paths with several steps are always treated
+/// as paths.
 pub(super) fn is_end_of_phrase(text: &str, word: Range<usize>) -> bool {
     let path = &text[word.clone()];
     if !text[word.end..].starts_with(':') || path.contains(['.', '[', '/', '\'']) {

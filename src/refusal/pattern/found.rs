@@ -24,8 +24,8 @@ impl Found {
             && (after.is_empty() || after.starts_with('\''))
     }
 
-    /// Returns `true` if the words are not part of a longer word, name, path or address. Chinese
-    /// and Japanese words always count, because they have no spaces between them.
+    /// Returns `true` if the words are not part of a longer word, name, path or address. Always
+    /// returns `true` for Chinese and Japanese words, because there are no spaces between them.
     pub(super) fn stands_alone(&self, text: &str) -> bool {
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');

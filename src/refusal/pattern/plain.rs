@@ -108,7 +108,7 @@ fn without_line_mark(line: &str) -> &str {
 
 const LINE_MARKS: [&str; 7] = ["- ", "+ ", "> ", "# ", "// ", "* ", "| "];
 
-/// A placeholder for a character without meaning: a backslash or a colour.
+/// A placeholder for a character without meaning: a backslash or a colour code.
 const NOTHING: char = '\0';
 
 /// Returns the narrow form of a full-width character, such as the Chinese comma.

@@ -309,7 +309,7 @@ impl Key {
                 }))
             }
             kind => Err(invalid(format!(
-                "only strings and numbers have an order, but this is {}: name an `attribute`",
+                "only strings and numbers can be sorted, but this is {}: specify an `attribute`",
                 values::named(kind)
             ))),
         }
@@ -317,7 +317,7 @@ impl Key {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "an order of integers and floats need not be exact"
+        reason = "the order of integers and floats need not be exact"
     )]
     fn compare(&self, other: &Key) -> std::cmp::Ordering {
         match (self, other) {
@@ -333,7 +333,7 @@ impl Key {
 
     #[expect(
         clippy::cast_precision_loss,
-        reason = "an order of integers and floats need not be exact"
+        reason = "the order of integers and floats need not be exact"
     )]
     fn make_float(&mut self) {
         if let Key::Integer(integer) = self {
@@ -485,7 +485,7 @@ pub(super) fn namespace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     keep(&value, Holder::Namespace)?;
     if made.len() > MAX {
         return Err(invalid(format!(
-            "a namespace begins with at most {MAX} members"
+            "a namespace can be created with at most {MAX} members"
         )));
     }
     let named = made

@@ -178,7 +178,7 @@ pub(super) fn split(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         separator.map(|separator| {
             separator
                 .as_str()
-                .ok_or_else(|| invalid("`split` splits at a string"))
+                .ok_or_else(|| invalid("the separator of `split` must be a string"))
         }),
         limit,
     ) {

@@ -37,6 +37,7 @@ use minijinja::value::Tuple;
 use minijinja::{Environment, Error, ErrorKind, Value};
 use rayon::prelude::*;
 
+use super::super::keep::NOT_FOR_NAMESPACES;
 use super::objects::NOT_CALLABLE;
 use super::{Failure, Input, Library, Output, Steps, Template, Watch, environment, lower, run};
 use crate::panics::caught;
@@ -59,7 +60,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// The values that loops by key and value iterate over, in inja.
+    /// The values that loops iterate over by key and value, in inja.
     pairs: Vec<Range<usize>>,
 }
 
@@ -324,7 +325,7 @@ fn is_refused(failure: &Failure) -> bool {
         ErrorKind::OutOfFuel | ErrorKind::WriteFailure
     );
     let detail = failure.error.detail().unwrap_or_default();
-    is_ours || is_limit || detail == NOT_CALLABLE || detail.starts_with("a namespace holds")
+    is_ours || is_limit || [NOT_CALLABLE, NOT_FOR_NAMESPACES].contains(&detail)
 }
 
 /// Returns `true` if each byte of an output has a writer.

@@ -308,8 +308,8 @@ fn missing(at: Place) -> Tracked {
     Tracked::missing(Absent::value(at))
 }
 
-/// Returns an undefined value that was read from a list or an object. If the value there counts as
-/// nothing, the result also counts as nothing.
+/// Returns an undefined value that was read from a list or an object. If that value comes from an
+/// inline `if` without `else`, so does the result.
 fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     match origin {
         Origin::Nothing => Tracked::nothing(),

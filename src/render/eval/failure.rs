@@ -23,7 +23,7 @@ pub(in super::super) struct Failed {
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
-    /// The missing value, if that is the error.
+    /// The missing value, if the error is about one.
     pub(in super::super) missing: Option<Absent>,
     /// The object that lacks the missing value, if that value is a member.
     pub(in super::super) object: Option<Value>,

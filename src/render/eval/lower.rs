@@ -268,7 +268,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Converts a block. The last block with a name applies, wherever the name occurs.
+    /// Converts a block. If several blocks have the same name, the last one applies everywhere.
     fn block(&mut self, it: &ast::Block<'_>) -> StmtKind {
         let body = self.statements(&it.body);
         let block = Block {

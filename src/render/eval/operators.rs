@@ -216,7 +216,7 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
         false => {
             let has_text = [left, right].iter().any(|value| value.as_str().is_some());
             let instead = match op {
-                BinOpKind::Add if has_text => ": `a ~ b` joins texts",
+                BinOpKind::Add if has_text => ": `a ~ b` joins strings",
                 _ => "",
             };
             let (left, right) = (values::kind_in_words(left), values::kind_in_words(right));
@@ -651,7 +651,7 @@ fn is_same(expression: &Expr, target: &Target) -> bool {
     name == assigned && read == written
 }
 
-/// Returns `true` if a value counts as true.
+/// Returns `true` if a value is truthy.
 pub(super) fn is_true(value: &Tracked, at: Place) -> Outcome<bool> {
     match value.is_missing() {
         true => Err(undefined(at, value)),

@@ -188,7 +188,7 @@ impl Trace {
         adopted.slice().replaced(&values)
     }
 
-    /// Drops what is needed only while the render runs.
+    /// Drops data that is needed only during the render.
     pub(super) fn finish(&mut self) {
         self.unnoted = Vec::new();
         self.frames.shrink_to_fit();

@@ -72,10 +72,7 @@ impl Price {
             (usage.cache_write, write),
         ];
         let needed = parts.into_iter().filter(|(tokens, _)| *tokens > 0);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "nobody counts more tokens than 2^53"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "token counts stay below 2^53")]
         let cost = needed
             .map(|(tokens, price)| Some(tokens as f64 * price?))
             .sum::<Option<f64>>()?;

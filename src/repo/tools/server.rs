@@ -45,7 +45,7 @@ pub struct ServerSpec {
     pub connection: ServerConnection,
     /// The tools that a model may call, by the names that the server uses; `None` for all tools.
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
-    /// The time limit for starting the server, until its list of tools is read.
+    /// The time limit for starting the server and reading its list of tools.
     pub startup_limit: Duration,
     /// The time limit for each call.
     pub time_limit: Duration,

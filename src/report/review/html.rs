@@ -1,5 +1,5 @@
 //! A self-contained HTML page: a list of causes on the left, and for each cause the source and one
-//! body before and after.
+//! body, before and after the change.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -242,8 +242,8 @@ fn block(block: &Block<'_>, cause: &Cause) -> String {
     )
 }
 
-/// Returns a body before and after, with unchanged parts folded. Multi-line strings are shown line
-/// by line.
+/// Returns a body before and after the change, with unchanged parts folded. Multi-line strings are
+/// shown line by line.
 fn body(file: &ChangedFile) -> String {
     let text =
         |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");

@@ -92,13 +92,13 @@ struct Scale {
 }
 
 impl Scale {
-    #[expect(clippy::cast_precision_loss, reason = "a pixel is no finer")]
+    #[expect(clippy::cast_precision_loss, reason = "f64 is precise enough")]
     fn x(&self, request: usize) -> f64 {
         let span = self.requests.saturating_sub(self.first).max(1) as f64;
         request.saturating_sub(self.first) as f64 / span * WIDTH
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a pixel is no finer")]
+    #[expect(clippy::cast_precision_loss, reason = "f64 is precise enough")]
     fn y(&self, tokens: u64) -> f64 {
         HEIGHT - tokens as f64 / self.most.max(1) as f64 * HEIGHT
     }

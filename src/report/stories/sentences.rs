@@ -119,7 +119,7 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
     }
     if stories.closed_early > 0 {
         let closed = count(stories.closed_early, "conversation");
-        lines.push(format!("{closed} closed early, because too many were open; later requests of these count as new conversations"));
+        lines.push(format!("{closed} closed early, because too many were open; their later requests are reported as new conversations"));
     }
     lines
 }
@@ -455,7 +455,7 @@ fn of_cache(counted: &Counted) -> String {
     let of = match counted.answers - counted.told {
         0 => "of them".to_owned(),
         _ => format!(
-            "of those in the {} that tell it",
+            "of those in the {} that report it",
             count(counted.told, "answer")
         ),
     };
@@ -502,7 +502,7 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
             "begin"
         };
         told.push(note(format!(
-            "nothing came from the cache, although {} {begin} with what was sent before: the server does not cache, or does not report it",
+            "nothing came from the cache, although {} {begin} with content sent before: the server does not cache, or does not report it",
             count(counted.uncached, "request")
         )));
     }

@@ -91,7 +91,7 @@ impl RequestTask<'_> {
             let call = calls
                 .iter()
                 .find(|call| call.id == *id)
-                .expect("it was asked about");
+                .expect("each output belongs to one of these calls");
             self.finish(id, &call.name, output.clone())?;
         }
         if self.cancel.is_cancelled() {

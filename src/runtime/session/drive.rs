@@ -250,7 +250,7 @@ impl<'a> RequestTask<'a> {
                 Err(error) => return Err(self.give_up_calls(error.into())),
             }
         }
-        unreachable!("rounds do not run out")
+        unreachable!("the loop ends only by returning")
     }
 
     /// Checks the round limit for a paused turn, which continues with the same history. Each pause

@@ -797,7 +797,7 @@ fn unwritable(why: AccessError) -> Error {
 }
 
 fn no_history() -> Error {
-    config("a completion has no history: it takes a prefix and a suffix")
+    config("a completion has no history: it consists of a prefix and a suffix")
 }
 
 fn config(message: &str) -> Error {

@@ -22,7 +22,7 @@ const MALFORMED: &str = "_malformed";
 /// An answer under construction.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own that came at its own time"
+    reason = "each flag is independent and is set at a different time"
 )]
 pub(super) struct AnswerBuilder {
     origin: Arc<str>,
@@ -80,7 +80,7 @@ struct Own {
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own that came at its own time"
+    reason = "each flag is independent and is set at a different time"
 )]
 struct Call {
     /// The provider's ID until the call starts; after that, the ID in the answer.

@@ -69,7 +69,7 @@ pub(super) static SHAPE: Shape = Shape::new(
             &["x_groq", "kv_transfer_params", "metadata"],
             "the server's own bookkeeping",
         ),
-        ignored(&["base_resp", "error"], "a real error ends the answer"),
+        ignored(&["base_resp", "error"], "an actual error ends the answer"),
     ],
 );
 

@@ -47,7 +47,10 @@ pub(super) static SHAPE: Shape = Shape::new(
         within(&["usageMetadata"], &USAGE),
         within(&["promptFeedback"], &FEEDBACK),
         ignored(&["createTime"], "the server's clock"),
-        ignored(&["traceId", "sdkHttpResponse"], "how the answer travelled"),
+        ignored(
+            &["traceId", "sdkHttpResponse"],
+            "data about the transmission",
+        ),
     ],
 );
 

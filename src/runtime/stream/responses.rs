@@ -205,7 +205,7 @@ const RESPONSE_MEMBERS: &[Member] = &[
         &["content_filters"],
         "if anything was filtered, the refusal reports it",
     ),
-    ignored(&["billing"], "who pays"),
+    ignored(&["billing"], "billing details"),
     ignored(OF_REQUEST, "a copy of request values"),
 ];
 

@@ -149,7 +149,7 @@ mod opened {
                     Ok(file) => return Ok((name, File::from(file))),
                 }
             }
-            Err("no name for a new file is free".into())
+            Err("all names for a temporary file are taken".into())
         }
 
         pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), AccessError> {

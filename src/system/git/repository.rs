@@ -216,8 +216,8 @@ fn is_named_by_person(folder: &Path) -> bool {
 fn leads_away(folder: &Path, work_tree: &Path) -> String {
     let (folder, work_tree) = (folder.display(), work_tree.display());
     format!(
-        "its `.git` points to `{folder}`, which does not say that it belongs to this work tree: if you set this up, \
-         run `git --git-dir={folder} config core.worktree {work_tree}`, or name it in the variable GIT_DIR"
+        "its `.git` points to `{folder}`, which does not refer back to this work tree: if you set this up yourself, run `git \
+         --git-dir={folder} config core.worktree {work_tree}`, or set the environment variable GIT_DIR to it"
     )
 }
 

@@ -14,7 +14,7 @@ use crate::tool_list::target::{Form, ToolTarget};
 
 /// The abilities of a provider's schema dialect.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is independent")]
 pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,
@@ -713,7 +713,7 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
             losses,
             &at.member("properties").member(name),
             "required",
-            "may be absent; it is then `null`",
+            "now includes this property, which is `null` instead of absent",
         );
     }
     let names: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();

@@ -30,7 +30,7 @@ const KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 /// The types of JSON Schema; `number` includes integers.
 const ALL_KINDS: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
 
-/// Converts a schema. `losses` receives the checks that it no longer makes.
+/// Converts a schema. `losses` receives the checks that it no longer performs.
 pub(super) fn typed(root: Map<String, Value>, losses: &mut Vec<Loss>) -> Value {
     Value::Object(node(root, &Pointer::root(), losses))
 }
@@ -127,7 +127,7 @@ fn into_alternatives(node: &mut Map<String, Value>, at: &Pointer, losses: &mut V
                 losses,
                 &at,
                 &keyword,
-                "is given twice, and only the other value counts",
+                "occurs twice with different values: only the other one is kept",
             );
         }
         require_defined(&mut branch, &at, losses);

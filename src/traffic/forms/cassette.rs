@@ -287,7 +287,7 @@ impl Flow<'_> {
         &self.text[self.at..]
     }
 
-    /// Skips white space, and returns the next byte.
+    /// Skips whitespace, and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
         self.at = self.text.len() - self.rest().trim_start().len();
         self.text.as_bytes().get(self.at).copied()

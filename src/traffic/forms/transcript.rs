@@ -7,7 +7,7 @@
 //! | Codex CLI, `~/.codex/sessions/…/rollout-*.jsonl` | `openai/codex`, `codex-rs/protocol/src/protocol.rs` (`RolloutItem`) |
 //! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
 //! | OpenCode, `opencode export` | `sst/opencode`, `packages/opencode/src/session` |
-//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API takes them |
+//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API accepts them |
 //! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` next to `info` |
 
 use std::collections::HashMap;
@@ -255,7 +255,8 @@ impl Transcript {
 
     /// Reads a line that contains a part of an answer. The blocks of an answer are on separate
     /// lines with the same ID, and the results of its first calls may be in between. Each line
-    /// contains the usage up to then, so the last one counts. Returns the previous request.
+    /// contains the usage up to then, so the usage of the last line is kept. Returns the previous
+    /// request.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         let model = message.get("model").and_then(Value::as_str);
@@ -533,8 +534,8 @@ fn answered(counts: Option<&Value>) -> Answer {
     }
 }
 
-/// Returns the answer that a message of a list contains, with the counts of mini-swe-agent (the
-/// response itself) or of Cline.
+/// Returns the answer that a message in a list contains, with the token counts that mini-swe-agent
+/// (which stores the response itself) or Cline added to the message.
 fn answer_of_message(message: &Value) -> Answer {
     if let Some(tokens) = message.pointer("/metrics/tokens") {
         return Answer {

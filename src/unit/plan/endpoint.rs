@@ -55,7 +55,7 @@ fn doubled_path(
         let repeated = of_endpoint.join("/");
         match of_url.trim_end_matches('/').strip_suffix(&repeated) {
             Some(base) => format!(
-                "write `url = \"{}\"` in the instance: the endpoint follows it",
+                "write `url = \"{}\"` in the instance: reqc appends the endpoint",
                 crate::text::cut(base.trim_end_matches('/'), 80)
             ),
             None => "remove it from the instance's `url`: reqc appends the endpoint".to_owned(),
@@ -105,7 +105,7 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
         }
         (None, Some(other)) => {
             format!(
-                "it accepts bodies of the client API {}; the client API of {} is `{}`",
+                "it accepts bodies of the client API {}; the endpoint for {} is `{}`",
                 other.name(),
                 api.name(),
                 known[0]
@@ -115,7 +115,7 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
             let right = WrongPath::of(&request_url(instance, known[0]));
             let right = right.and_then(|it| below(instance, it.right()));
             let right = right.as_deref().unwrap_or(known[0]);
-            format!("the endpoint of {} is `{right}`", api.name())
+            format!("the endpoint for {} is `{right}`", api.name())
         }
         (None, None) => return None,
     };
@@ -142,7 +142,7 @@ fn elsewhere(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic
         wrong.message(),
     );
     let finding = finding.at_most(wrong.severity());
-    let finding = finding.related(instance.url.span, "the instance is here");
+    let finding = finding.related(instance.url.span, "the instance is defined here");
     Some(finding.help(help))
 }
 
@@ -153,7 +153,7 @@ fn unfilled(endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let end = placeholder.find(['/', ':', '?']);
     let placeholder = &placeholder[..end.unwrap_or(placeholder.len())];
     let message = format!(
-        "the endpoint contains `{}`, which nothing replaces",
+        "the endpoint contains `{}`, which reqc does not replace",
         crate::text::cut(placeholder, 40)
     );
     let finding = Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, message);
