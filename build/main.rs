@@ -5,6 +5,8 @@
 // script.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../src/refusal/columns.rs"]
+mod columns;
 #[path = "../src/check/schema/extend.rs"]
 mod extend;
 #[expect(dead_code, reason = "the build needs only some of the names")]
@@ -12,6 +14,7 @@ mod extend;
 mod folders;
 #[path = "../src/check/schema/node.rs"]
 mod node;
+mod refusals;
 mod validators;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +28,7 @@ fn main() {
         "build",
         "refusals",
         "src/check/schema",
+        "src/refusal/columns.rs",
         "src/repo/folders.rs",
     ];
     for folder in folders::ALL.into_iter().chain(others) {
@@ -34,12 +38,13 @@ fn main() {
     let (project, output) = (variable("CARGO_MANIFEST_DIR"), variable("OUT_DIR"));
     let generated = validators::generate(&project.join("schemas/wire"));
     write(&output.join("validators.rs"), generated.as_bytes());
-    let refusals = files(&project, "refusals").into_iter();
-    let refusals: Vec<String> = refusals
-        .filter(|(path, _)| path.ends_with(".toml"))
-        .map(|(_, text)| text)
-        .collect();
-    write_compressed(&output.join("refusals.deflate"), &refusals.join("\0"));
+    let mut dictionary = files(&project, "refusals");
+    dictionary.retain(|(path, _)| path.ends_with(".toml"));
+    let columns = serde_json::to_string(&refusals::read(&dictionary));
+    write_compressed(
+        &output.join("refusals.deflate"),
+        &columns.expect("columns are JSON"),
+    );
     let bundled = folders::ALL
         .into_iter()
         .flat_map(|folder| files(&project, folder))

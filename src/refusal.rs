@@ -6,6 +6,7 @@
 //! provider. This module refers to rules only by their codes, and does not check bodies.
 
 mod pattern;
+mod columns;
 mod data;
 mod place;
 mod explanation;

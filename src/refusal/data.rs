@@ -1,10 +1,12 @@
 //! Reads the dictionary's sentences from `refusals/`.
 
-use super::pattern::{self, Pattern, Plain};
-use crate::toml::{self, Kind, Table};
+use std::mem::take;
 
-/// The files of `refusals/`, separated by zero bytes and compressed by the build script.
-/// Uncompressed, they would make up an eighth of the program, and few commands read them.
+use super::columns::{Columns, File};
+use super::pattern::{self, Pattern, Plain};
+
+/// The files of `refusals/` as [`Columns`] in JSON, compressed by the build script. Uncompressed,
+/// they would make up an eighth of the program, and few commands read them.
 static FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refusals.deflate"));
 
 /// A provider, a server or a proxy that rejects requests.
@@ -290,37 +292,33 @@ fn is_of_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/')
 }
 
-/// Reads all files, ordered by name. Their format is checked by tests.
+/// Reads all files, ordered by name.
 pub(super) fn bundled() -> Vec<Provider> {
-    let bytes = miniz_oxide::inflate::decompress_to_vec(FILES).expect("the build compressed it");
-    let files = String::from_utf8(bytes).expect("the build read UTF-8");
+    let json = miniz_oxide::inflate::decompress_to_vec(FILES).expect("the build compressed it");
+    let mut columns: Columns = serde_json::from_slice(&json).expect("the build wrote it");
+    let mut first = 0;
+    let files = take(&mut columns.files).into_iter();
     files
-        .split('\0')
-        .map(|file| match toml::parse(file) {
-            Ok(table) => provider(&table),
-            Err(error) => panic!("{}: {error}", file.lines().nth(2).unwrap_or_default()),
+        .map(|file| {
+            let entries = first..first + file.entries;
+            first = entries.end;
+            let refusals = entries.flat_map(|entry| refusals(&mut columns, entry));
+            provider(file, refusals.collect())
         })
         .collect()
 }
 
-fn provider(table: &Table) -> Provider {
-    let name = required(table, "name");
+fn provider(file: File, refusals: Vec<Refusal>) -> Provider {
+    let codes = file.codes.iter().map(|code| code.to_lowercase());
+    let marks = file.marks.iter().map(|mark| Plain::of(mark));
     Provider {
-        id: required(table, "provider"),
-        words: words_of(&name),
-        name,
-        hosts: table.texts("hosts"),
-        codes: table
-            .texts("codes")
-            .iter()
-            .map(|code| code.to_lowercase())
-            .collect(),
-        marks: table
-            .texts("marks")
-            .iter()
-            .map(|it| Plain::of(it))
-            .collect(),
-        refusals: table.tables("refusal").flat_map(refusals).collect(),
+        id: file.provider,
+        words: words_of(&file.name),
+        name: file.name,
+        hosts: file.hosts,
+        codes: codes.collect(),
+        marks: marks.collect(),
+        refusals,
     }
 }
 
@@ -332,23 +330,17 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Returns an entry, and a copy of the entry for each alternative wording.
-fn refusals(table: &Table) -> impl Iterator<Item = Refusal> {
-    std::iter::once(required(table, "sentence"))
-        .chain(table.texts("same"))
-        .map(move |sentence| refusal(table, sentence))
+fn refusals(columns: &mut Columns, entry: usize) -> Vec<Refusal> {
+    let wordings = std::iter::once(take(&mut columns.sentence[entry]))
+        .chain(take(&mut columns.same[entry]))
+        .collect::<Vec<_>>();
+    wordings
+        .into_iter()
+        .map(|sentence| refusal(columns, entry, sentence))
+        .collect()
 }
 
-fn refusal(table: &Table, sentence: String) -> Refusal {
-    let reason = match table.text("rule") {
-        Some(code) => Reason::Rule(code.to_owned()),
-        None => {
-            let name = required(table, "unruled");
-            let known = Unruled::ALL
-                .into_iter()
-                .find(|unruled| unruled.name() == name);
-            Reason::Unruled(known.unwrap_or_else(|| panic!("`{name}` is not a reason")))
-        }
-    };
+fn refusal(columns: &Columns, entry: usize, sentence: String) -> Refusal {
     Refusal {
         pattern: Pattern::parse(&sentence),
         shorter: pattern::shorter(&sentence)
@@ -358,24 +350,24 @@ fn refusal(table: &Table, sentence: String) -> Refusal {
             .filter(Pattern::is_telling)
             .collect(),
         sentence,
-        wraps: matches!(
-            table.get("wraps").map(|node| &node.kind),
-            Some(Kind::Boolean(true))
-        ),
-        status: match table.get("status").map(|node| &node.kind) {
-            Some(Kind::Integer(status)) => Some(*status),
-            _ => None,
-        },
-        kind: table.text("type").map(str::to_owned),
-        reason,
-        meaning: required(table, "meaning"),
-        remedy: required(table, "remedy"),
-        seen: required(table, "seen"),
-        sources: table.texts("sources"),
+        wraps: columns.wraps[entry],
+        status: columns.status[entry],
+        kind: columns.kind[entry].clone(),
+        reason: reason(columns, entry),
+        meaning: columns.meaning[entry].clone(),
+        remedy: columns.remedy[entry].clone(),
+        seen: columns.seen[entry].clone(),
+        sources: columns.sources[entry].clone(),
     }
 }
 
-fn required(table: &Table, key: &str) -> String {
-    let text = table.text(key).map(str::to_owned);
-    text.unwrap_or_else(|| panic!("no `{key}` in {table:?}"))
+fn reason(columns: &Columns, entry: usize) -> Reason {
+    if let Some(code) = &columns.rule[entry] {
+        return Reason::Rule(code.clone());
+    }
+    let name = columns.unruled[entry].as_deref().unwrap_or_default();
+    let known = Unruled::ALL
+        .into_iter()
+        .find(|unruled| unruled.name() == name);
+    Reason::Unruled(known.unwrap_or_else(|| panic!("`{name}` is not a reason")))
 }
