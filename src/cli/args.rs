@@ -407,7 +407,7 @@ pub(super) struct Coverage {
 /// The part of a repository to process.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
-    /// Only what these files and folders affect; the root of a repository selects everything
+    /// Only agents and contexts that these files and folders affect; the root of the repository selects everything
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
     /// Only agents affected by files that changed since a git revision, by default HEAD
@@ -625,7 +625,7 @@ pub(super) struct Import {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(super) struct Send {
-    /// The agent's name, from the repository or bundled
+    /// The name of an agent in the repository, or of a bundled one
     #[arg(value_parser = filled)]
     pub(super) agent: String,
     /// `-` reads the message from standard input

@@ -72,7 +72,10 @@ impl Formats {
             asked.into_iter().find(|format| !format.is_form_of(writes)),
             self.files.first(),
         ) {
-            (Some(format), _) => format!("this command cannot write `{}`", format.name()),
+            (Some(format), _) => format!(
+                "this command does not support the format `{}`",
+                format.name()
+            ),
             (None, Some((_, file)))
                 if matches!(
                     writes,

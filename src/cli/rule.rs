@@ -124,8 +124,8 @@ fn wrapped(page: &str, width: usize) -> Text {
     wrapped
 }
 
-/// Returns the amount of evidence for a rule and the number of error messages; `None` if there are
-/// none.
+/// Returns a summary of the evidence and the error messages that are known for a rule; `None` if
+/// there are none.
 fn amount_known(rule: &Rule) -> Option<String> {
     let evidence = rule.evidence_by_rank();
     let of_rank = |rank: Rank| evidence.iter().filter(|it| it.rank() == rank).count();

@@ -211,7 +211,7 @@ pub(super) fn unused_extension(repo: &Repo, place: Span, used: &BTreeSet<Arc<str
     let entry = entries.find(|entry| entry.span == place);
     match entry.filter(|entry| !used.contains(&entry.instance)) {
         Some(entry) => finding.help(format!(
-            "no agent uses the provider instance `{}`: name the one that the agent uses, which `reqc list` shows, or one that it extends",
+            "no agent uses the provider instance `{}`: name an instance that an agent uses (see `reqc list`), or one that such an instance extends",
             entry.instance
         )),
         None => finding.help("remove it, or fix its pointers"),

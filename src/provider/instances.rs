@@ -79,7 +79,7 @@ fn unknown_server(instance: &Instance) -> Option<Diagnostic> {
     Some(finding.help(which_server(&name.value)))
 }
 
-/// Returns help for a name that no server has.
+/// Returns the help for an unknown server name.
 pub(crate) fn which_server(name: &str) -> String {
     did_you_mean(name, NamedServer::names()).unwrap_or_else(|| {
         let names: Vec<&str> = NamedServer::names().collect();

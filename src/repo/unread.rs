@@ -79,8 +79,8 @@ fn by_name(path: &str, like: Like) -> Option<Suspicion> {
     has_ending.then(|| unusual_name(how_to_be_read(path, like)))
 }
 
-/// Returns a suspicion about a file at the root whose name resembles that of a settings file,
-/// because only files with exact names are read.
+/// Returns a suspicion about a file at the root whose name resembles that of a settings file. Only
+/// files with the exact name are read.
 fn at_root_by_name(name: &str) -> Option<Suspicion> {
     let stem = name
         .strip_suffix(".toml")

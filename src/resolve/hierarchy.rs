@@ -185,7 +185,7 @@ impl Hierarchy {
             }
         }
         self.links.clone_from(&self.parents);
-        // Thousands of profiles may share the same string as the name of their parent.
+        // Thousands of profiles may extend the same parent, so they share one string for its name.
         for (index, parent) in self.parents.iter().enumerate() {
             let name = parent.map(|parent| Arc::clone(&self.profiles[parent.index()].name.value));
             if let (Some(extends), Some(name)) = (&mut self.profiles[index].extends, name) {

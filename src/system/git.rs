@@ -71,7 +71,7 @@ impl GitRevision {
         let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
         let base = stand_in.merge_base(&first, &second);
         let base =
-            base.map_err(|why| format!("`{one}` and `{other}` have no common commit: {why}"))?;
+            base.map_err(|why| format!("`{one}` and `{other}` have no common ancestor: {why}"))?;
         Ok((base != first).then_some(base))
     }
 }

@@ -85,7 +85,7 @@ const OF_ANSWERS: [&str; 4] = [
     "\"candidates\":[{",
 ];
 
-/// Returns `true` for an object that is an answer in the form of any provider.
+/// Returns `true` if an object looks like an answer in any provider's format.
 fn is_answer(members: &Map<String, Value>) -> bool {
     let is_list = ["choices", "candidates", "output"].iter().any(|name| {
         let list = members.get(*name).and_then(Value::as_array);

@@ -445,7 +445,7 @@ fn empty_parts<'b>(
             found
                 .at(
                     part.value,
-                    format!("{} rejects a part with empty text", refusing.name()),
+                    format!("{} rejects parts with empty text", refusing.name()),
                 )
                 .level(level)
                 .help("remove the part");

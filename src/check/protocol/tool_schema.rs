@@ -30,7 +30,7 @@ body_rule! {
      that a `pattern` in `items` fails if it contains escapes that grammars do not support, such as `\\/` and `\\-` (reported as \
      warnings).\n\n\
      OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other syntax that only JavaScript has: `\\u{…}`, \
-     `(?<name>…)`, `[\\w-.]` (these are warnings, because reports are about `\\p`). It also rejects a `pattern` with lookahead or \
+     `(?<name>…)`, `[\\w-.]` (all but `\\p` are warnings, because the known reports mention only `\\p`). It also rejects a `pattern` with lookahead or \
      lookbehind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, \
      which has no look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Anthropic and Fireworks \
      reject a `$ref` to a definition that the schema does not contain; for other providers, this is a warning. A `$ref` to a web address \

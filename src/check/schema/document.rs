@@ -105,10 +105,15 @@ impl SchemaFile {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
+    bundled: OnceLock<BundledExtensions>,
+    value: OnceLock<Value>,
+}
+
+/// The comparison of an extension file with the bundled ones.
+struct BundledExtensions {
     digest: Digest,
     /// The names in a bundled file; `None` for other files, whose value is parsed instead.
     names: Option<Vec<&'static str>>,
-    value: OnceLock<Value>,
 }
 
 /// The reason a schema with its extensions cannot be used, with the location to fix.
@@ -135,19 +140,27 @@ pub(super) enum Input<'b> {
 impl Extensions {
     /// Creates an extension file from text whose [form](check_extensions) is valid.
     pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
-        let digest = digest(text.as_str());
         Extensions {
             file,
             text: Arc::clone(text),
-            digest,
-            names: Bundled::names_in(digest),
+            bundled: OnceLock::new(),
             value: OnceLock::new(),
         }
     }
 
+    fn bundled(&self) -> &BundledExtensions {
+        self.bundled.get_or_init(|| {
+            let digest = digest(self.text.as_str());
+            BundledExtensions {
+                digest,
+                names: Bundled::names_in(digest),
+            }
+        })
+    }
+
     /// Returns `true` if the file lists fields under a name.
     pub(super) fn list(&self, name: &str) -> bool {
-        match &self.names {
+        match &self.bundled().names {
             Some(names) => names.contains(&name),
             None => !name.starts_with('$') && self.value().get(name).is_some(),
         }
@@ -275,7 +288,7 @@ impl Document {
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
             ([listed], [name]) => {
-                let file = listed.digest;
+                let file = listed.bundled().digest;
                 Bundled::find(schema.digest(), Some(Extension { name, file }))
             }
             _ => None,
@@ -555,7 +568,7 @@ fn unchecked() -> Mistake {
     let message =
         "checking this body against the repository's schema exceeds the work limit".to_owned();
     let help =
-        "simplify the schema: the work grows with its number of alternatives and with the size of the body".to_owned();
+        "simplify the schema: the cost grows with the number of its alternatives and with the size of the body".to_owned();
     Mistake {
         rule: &rules::BAD_SCHEMA,
         pointer: Pointer::root(),

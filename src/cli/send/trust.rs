@@ -1,4 +1,4 @@
-//! Asks for the permissions that a repository needs, before any key is read and any program runs.
+//! Asks for the permissions that a repository needs, before any key is read or any program runs.
 
 use std::path::Path;
 

@@ -157,8 +157,9 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Moves a finding from a bundled file to the location that brings that file in: the line that
-    /// sets a provider instance other than the bundled one, or the entrance.
+    /// Moves a finding in a bundled file to the location in the repository that brings that file in:
+    /// the line that sets the profile's provider instance or, if a bundled file sets it, the
+    /// entrance.
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
         let instance = plan.profile.string("provider_instance");

@@ -189,7 +189,7 @@ impl Strangers {
         self
     }
 
-    /// Returns the first git in the folders of `PATH` that is not in a checkout, either directly or
+    /// Returns the first `git` on `PATH` that is not inside a checkout, either directly or
     /// through a link.
     fn program(&self) -> Option<PathBuf> {
         in_path("git", &[std::env::consts::EXE_SUFFIX]).find(|program| {
