@@ -166,7 +166,14 @@ impl Source {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        let _ = writeln!(entry, "    Bundled {{\n        schema: {},", digest(path));
+        let format = path.file_name().and_then(|name| name.to_str());
+        let format = format.and_then(|name| name.strip_suffix(SCHEMA_ENDING));
+        let _ = writeln!(
+            entry,
+            "    Bundled {{\n        format: {:?},\n        schema: {},",
+            format.expect("the name of a schema"),
+            digest(path)
+        );
         let extension = extension
             .map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", digest(file)));
         let _ = writeln!(entry, "        extension: {},", option(extension));

@@ -115,6 +115,8 @@ pub struct Repo {
     /// The schema files of each wire format, by the format's name (`openai-chat`), with the bundled
     /// file first.
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
+    /// `true` if the files of the bundled layer are those that are built into the program.
+    pub has_built_in_layer: bool,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
     /// The files of each provider instance and its ancestors, including instances with findings.

@@ -51,6 +51,12 @@ pub trait World: Send + Sync {
         self.read_within(path, MAX_FILE_BYTES)
     }
 
+    /// Returns `true` if the files are those that are built into the program, so that their content
+    /// is known.
+    fn is_built_in(&self) -> bool {
+        false
+    }
+
     /// Returns all files below a folder, and the folders that could not be read. Also returns
     /// folders that have the names of source files, so that a folder with the name `x.toml` can be
     /// reported. A missing folder is treated as empty.

@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use allowed::Allowed;
-use bundled::Bundled;
+use bundled::{Bundled, Candidate};
 use document::{Document, Extensions, Input, SchemaFile, Unusable, check_extensions};
 use refusal::Refusal;
 use serde_json::Value;
@@ -80,8 +80,12 @@ impl Measured {
 
 /// Returns `true` if the text of a schema or extension file equals the text built into the program.
 pub(crate) fn is_built_in(text: &str) -> bool {
-    let digest = bundled::digest(text);
-    Bundled::find(digest, None).is_some() || Bundled::names_in(digest).is_some()
+    let file = Candidate {
+        format: "",
+        text,
+        is_built_in: false,
+    };
+    Bundled::schema(&file).is_some() || Bundled::extensions(&file).is_some()
 }
 
 /// The end of an extension file's name, before `.json`.
@@ -147,13 +151,15 @@ impl Schemas {
             for source in sources {
                 let text = repo.sources.get(source.file).source_text();
                 let is_own = source.layer == LayerKind::Own;
+                let is_built_in = repo.has_built_in_layer && !is_own;
                 match (
                     is_own.then(|| usable(source.file, name, text)).transpose(),
                     name.strip_suffix(EXTENSIONS),
                 ) {
                     (Err(finding), _) => findings.push(*finding),
                     (Ok(wire), Some(format)) => {
-                        let file = Arc::new(Extensions::new(source.file, text));
+                        let file =
+                            Arc::new(Extensions::new(source.file, text, format, is_built_in));
                         own.extend(wire.map(|wire| (wire, Arc::clone(&file))));
                         schemas
                             .extensions
@@ -166,7 +172,7 @@ impl Schemas {
                             .files
                             .entry(Arc::clone(name))
                             .or_default()
-                            .push(SchemaFile::new(source.file, text));
+                            .push(SchemaFile::new(source.file, text, name, is_built_in));
                     }
                 }
             }

@@ -461,6 +461,7 @@ impl Loader {
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
         let instance_files = instance::files(&self.raw_instances);
         Repo {
+            has_built_in_layer: layers[0].world.is_built_in(),
             sources: take(&mut self.sources),
             is_bundled_root: config.is_bundled_layer,
             layers,

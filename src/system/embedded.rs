@@ -32,6 +32,10 @@ impl Embedded {
 }
 
 impl World for Embedded {
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
         self.files.read_within(path, limit)
     }

@@ -4,6 +4,8 @@
 //! A repository's own schemas, and extensions that no bundled file lists, have no generated
 //! validators. [`Document`](super::document::Document) compiles them on first use.
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -11,9 +13,11 @@ use crate::unit::{Check, CheckId, MemberRef};
 
 /// A bundled schema, split into a separate check for each member of a body.
 pub(super) struct Bundled {
+    /// The name of the wire format.
+    format: &'static str,
     /// The digest of the schema file.
     schema: Digest,
-    extension: Option<Extension<'static>>,
+    extension: Option<Extension>,
     required: &'static [&'static str],
     /// The checks by member name, sorted by the length of the name and then by name.
     members: &'static [(&'static str, Check)],
@@ -21,19 +25,38 @@ pub(super) struct Bundled {
 }
 
 /// The SHA-256 digest of a file's text.
-pub(super) type Digest = [u8; 32];
+type Digest = [u8; 32];
 
 /// Returns the digest by which a file's text is compared with the bundled files.
-pub(super) fn digest(text: &str) -> Digest {
+fn digest(text: &str) -> Digest {
     Sha256::digest(text.as_bytes()).into()
 }
 
 /// A name in an extension file. The schema accepts the fields that the file lists under this name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extension<'t> {
-    pub(super) name: &'t str,
+#[derive(Clone, Copy)]
+struct Extension {
+    name: &'static str,
     /// The digest of the file.
-    pub(super) file: Digest,
+    file: Digest,
+}
+
+/// A schema or extension file that may be bundled.
+pub(super) struct Candidate<'t> {
+    /// The name of the wire format, which the file's name contains.
+    pub(super) format: &'t str,
+    pub(super) text: &'t str,
+    /// `true` for a file that is built into the program, whose text need not be compared.
+    pub(super) is_built_in: bool,
+}
+
+impl Candidate<'_> {
+    /// Returns `true` if the file is the one with this wire format and digest.
+    fn is(&self, format: &str, file: Digest, digest: &OnceCell<Digest>) -> bool {
+        match self.is_built_in {
+            true => self.format == format,
+            false => *digest.get_or_init(|| self::digest(self.text)) == file,
+        }
+    }
 }
 
 /// A schema constraint on several members at once.
@@ -47,23 +70,37 @@ struct Together {
 }
 
 impl Bundled {
-    /// Returns the bundled validators for a schema with an extension; `None` if there are none.
-    pub(super) fn find(
-        schema: Digest,
-        extension: Option<Extension<'_>>,
-    ) -> Option<&'static Bundled> {
-        ALL.iter()
-            .find(|known| known.extension == extension && known.schema == schema)
+    /// Returns the validators for a wire format's bundled schema, with the extension under a name;
+    /// `None` if there are none.
+    pub(super) fn find(format: &str, extension: Option<&str>) -> Option<&'static Bundled> {
+        ALL.iter().find(|known| {
+            known.format == format && known.extension.map(|extension| extension.name) == extension
+        })
     }
 
-    /// Returns the names that an extension file lists; `None` if the file is not bundled.
-    pub(super) fn names_in(file: Digest) -> Option<Vec<&'static str>> {
-        let listed = ALL
-            .iter()
-            .filter_map(|known| known.extension)
-            .filter(|extension| extension.file == file);
-        let names: Vec<&str> = listed.map(|extension| extension.name).collect();
-        (!names.is_empty()).then_some(names)
+    /// Returns the wire format of the bundled schema that a file equals; `None` for other files.
+    pub(super) fn schema(file: &Candidate<'_>) -> Option<&'static str> {
+        let digest = OnceCell::new();
+        ALL.iter()
+            .find(|known| file.is(known.format, known.schema, &digest))
+            .map(|known| known.format)
+    }
+
+    /// Returns the wire format of the bundled extension file that a file equals; `None` for other
+    /// files.
+    pub(super) fn extensions(file: &Candidate<'_>) -> Option<&'static str> {
+        let digest = OnceCell::new();
+        ALL.iter()
+            .find(|known| {
+                let extension = known.extension.as_ref();
+                extension.is_some_and(|it| file.is(known.format, it.file, &digest))
+            })
+            .map(|known| known.format)
+    }
+
+    /// Returns `true` if a bundled extension file lists fields under a name.
+    pub(super) fn lists(format: &str, name: &str) -> bool {
+        Bundled::find(format, Some(name)).is_some()
     }
 
     /// Returns `true` if the schema accepts a body with these members.

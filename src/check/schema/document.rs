@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::bundled::{Bundled, Digest, Extension, digest};
+use super::bundled::{Bundled, Candidate};
 use super::cost::cost;
 use super::elements::Elements;
 use super::graph::Graph;
@@ -84,20 +84,36 @@ impl Question for ElementsOf {
 pub(super) struct SchemaFile {
     file: FileId,
     text: Arc<SourceText>,
-    digest: OnceLock<Digest>,
+    /// The wire format of the bundled schema that the file equals; `None` for other files.
+    bundled: OnceLock<Option<&'static str>>,
+    format: Arc<str>,
+    is_built_in: bool,
 }
 
 impl SchemaFile {
-    pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> SchemaFile {
+    pub(super) fn new(
+        file: FileId,
+        text: &Arc<SourceText>,
+        format: &Arc<str>,
+        is_built_in: bool,
+    ) -> SchemaFile {
         SchemaFile {
             file,
             text: Arc::clone(text),
-            digest: OnceLock::new(),
+            bundled: OnceLock::new(),
+            format: Arc::clone(format),
+            is_built_in,
         }
     }
 
-    fn digest(&self) -> Digest {
-        *self.digest.get_or_init(|| digest(self.text.as_str()))
+    fn bundled(&self) -> Option<&'static str> {
+        *self.bundled.get_or_init(|| {
+            Bundled::schema(&Candidate {
+                format: &self.format,
+                text: self.text.as_str(),
+                is_built_in: self.is_built_in,
+            })
+        })
     }
 }
 
@@ -105,15 +121,12 @@ impl SchemaFile {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    bundled: OnceLock<BundledExtensions>,
+    /// The wire format of the bundled extension file that the file equals; `None` for other files,
+    /// whose value is parsed instead.
+    bundled: OnceLock<Option<&'static str>>,
+    format: Box<str>,
+    is_built_in: bool,
     value: OnceLock<Value>,
-}
-
-/// The comparison of an extension file with the bundled ones.
-struct BundledExtensions {
-    digest: Digest,
-    /// The names in a bundled file; `None` for other files, whose value is parsed instead.
-    names: Option<Vec<&'static str>>,
 }
 
 /// The reason a schema with its extensions cannot be used, with the location to fix.
@@ -139,29 +152,36 @@ pub(super) enum Input<'b> {
 
 impl Extensions {
     /// Creates an extension file from text whose [form](check_extensions) is valid.
-    pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
+    pub(super) fn new(
+        file: FileId,
+        text: &Arc<SourceText>,
+        format: &str,
+        is_built_in: bool,
+    ) -> Extensions {
         Extensions {
             file,
             text: Arc::clone(text),
             bundled: OnceLock::new(),
+            format: format.into(),
+            is_built_in,
             value: OnceLock::new(),
         }
     }
 
-    fn bundled(&self) -> &BundledExtensions {
-        self.bundled.get_or_init(|| {
-            let digest = digest(self.text.as_str());
-            BundledExtensions {
-                digest,
-                names: Bundled::names_in(digest),
-            }
+    fn bundled(&self) -> Option<&'static str> {
+        *self.bundled.get_or_init(|| {
+            Bundled::extensions(&Candidate {
+                format: &self.format,
+                text: self.text.as_str(),
+                is_built_in: self.is_built_in,
+            })
         })
     }
 
     /// Returns `true` if the file lists fields under a name.
     pub(super) fn list(&self, name: &str) -> bool {
-        match &self.bundled().names {
-            Some(names) => names.contains(&name),
+        match self.bundled() {
+            Some(format) => Bundled::lists(format, name),
             None => !name.starts_with('$') && self.value().get(name).is_some(),
         }
     }
@@ -284,13 +304,13 @@ impl Document {
             .filter(|file| names.iter().any(|name| file.list(name)))
             .cloned()
             .collect();
-        let of_format = Bundled::find(schema.digest(), None);
+        let format = schema.bundled();
+        let of_format = format.and_then(|format| Bundled::find(format, None));
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
-            ([listed], [name]) => {
-                let file = listed.bundled().digest;
-                Bundled::find(schema.digest(), Some(Extension { name, file }))
-            }
+            ([listed], [name]) => format
+                .filter(|_| listed.bundled() == format)
+                .and_then(|format| Bundled::find(format, Some(name))),
             _ => None,
         };
         let names = names.to_vec();
