@@ -51,8 +51,8 @@ pub trait World: Send + Sync {
         self.read_within(path, MAX_FILE_BYTES)
     }
 
-    /// Returns `true` if the files are those that are built into the program, so that their content
-    /// is known.
+    /// Returns `true` if the files are those that are built into the program. Their schemas are not
+    /// compared with the bundled ones, so only [`Embedded`](crate::system::Embedded) returns `true`.
     fn is_built_in(&self) -> bool {
         false
     }

@@ -461,7 +461,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
         terminal.text(&text!("\n"));
     }
     for group in &groups {
-        terminal.text(&seen(group, terminal.width()));
+        terminal.text(&seen(group, groups.len() == 1, terminal.width()));
     }
 }
 
@@ -582,17 +582,18 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
 
 /// Returns where the error message of a group was seen; an empty text if only phrases of the
 /// message are known.
-fn seen(group: &Group<'_>, width: usize) -> Text {
+fn seen(group: &Group<'_>, is_only: bool, width: usize) -> Text {
     let (it, _) = group[0];
     if it.basis == Basis::Words {
         return text!("");
     }
     let refusal = it.refusal;
-    let seen = format!(
-        "Seen since {}: {}",
-        refusal.seen,
-        refusal.sources.join(", ")
-    );
+    let seen = match is_only {
+        true => "Seen since".to_owned(),
+        false => format!("{}: seen since", it.provider.name),
+    };
+    let sources = refusal.sources.join(", ");
+    let seen = format!("{seen} {}: {sources}", refusal.seen);
     text!("{}\n", Text::join(&list::wrap(&seen, width), "\n"))
 }
 

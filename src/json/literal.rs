@@ -38,14 +38,33 @@ pub(crate) struct Unread {
 /// `None` and `undefined` become `null`; members without a value (`undefined`, `NOT_GIVEN`) are left
 /// out; tuples become arrays, bytes become text, and `Name(key=value)` becomes an object. Anything
 /// else that a program prints in place of a value, such as `<function f at 0x7f>`, becomes a string.
-/// Colours are skipped, and so is a prefix that each line has, such as `app-1 | ` or a time.
+/// Colours are skipped. If the text is a value only without a prefix that each line has, such as
+/// `app-1 | ` or a time, the prefix is skipped, too.
 ///
 /// # Errors
 ///
 /// Returns an error if the text at the offset is not a complete value.
 pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
+    let unread = match rewritten_after(text, "", start) {
+        Ok(rewritten) => return Ok(rewritten),
+        Err(unread) => unread,
+    };
+    let read = &text[start..text.floor_char_boundary(start + unread.bytes)];
+    let before = line_before(text, start);
+    if before.trim().is_empty() || !read.contains('\n') {
+        return Err(unread);
+    }
+    rewritten_after(text, before, start).map_err(|last| Unread {
+        bytes: unread.bytes + last.bytes,
+        ..last
+    })
+}
+
+/// Rewrites a value. `before` is the text before it on its line if the lines that follow may begin
+/// with the same prefix, and otherwise empty.
+fn rewritten_after(text: &str, before: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
-    let mut reader = Reader::new(text, line_before(text, start), start, &work);
+    let mut reader = Reader::new(text, before, start, &work);
     let read = reader.value(MAX_DEPTH);
     reader.finish(read)
 }
@@ -57,7 +76,7 @@ pub(crate) fn rewritten(text: &str, start: usize) -> Result<Rewritten, Unread> {
 /// Returns an error if there is no complete string.
 pub(crate) fn rewritten_string(text: &str, start: usize) -> Result<Rewritten, Unread> {
     let work = Cell::new(0);
-    let mut reader = Reader::new(text, line_before(text, start), start, &work);
+    let mut reader = Reader::new(text, "", start, &work);
     let read = reader.literal();
     reader.finish(read)
 }
@@ -144,6 +163,7 @@ impl<'t, 'w> Reader<'t, 'w> {
 
     /// Writes JSON in place of bytes of the text.
     fn replace(&mut self, len: usize, json: &str) {
+        self.count(len);
         if !self.is_muted {
             self.json.push_str(json);
             self.map.push_opaque(self.at, len, json.len());
@@ -384,13 +404,14 @@ impl<'t, 'w> Reader<'t, 'w> {
     /// Returns the name that comes next, which may contain dots; empty if there is none.
     fn name(&self) -> &'t str {
         let rest = &self.text[self.at..];
+        if rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.') {
+            return "";
+        }
         let end = rest
             .find(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '_' | '$' | '.')))
             .unwrap_or(rest.len());
-        match rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.') {
-            true => "",
-            false => &rest[..end],
-        }
+        self.count(end);
+        &rest[..end]
     }
 
     /// Reads a number, a constant, an object with the name of its class, or a call.
@@ -450,6 +471,7 @@ impl<'t, 'w> Reader<'t, 'w> {
         let end = rest
             .find(|sign: char| !(sign.is_ascii_alphanumeric() || matches!(sign, '+' | '-' | '.')))
             .unwrap_or(rest.len());
+        self.count(end);
         let word = &rest[..end];
         if serde_json::from_str::<Number>(word).is_ok() {
             self.copy(end);
@@ -562,16 +584,21 @@ fn line_before(text: &str, at: usize) -> &str {
 }
 
 /// Returns the length of the prefix that two lines share: the name of a container, a time, or a
-/// mark such as `>`. Digits may differ. The prefix ends with a blank or a separator.
+/// mark such as `>`. Digits may differ. The prefix ends with a blank or a separator; if nothing else
+/// is on the line, they may be missing.
 fn common_prefix(one: &str, other: &str) -> usize {
+    const SEPARATORS: [char; 4] = [' ', '\t', '|', '>'];
     let pairs = one.bytes().zip(other.bytes());
-    let same = pairs
-        .take_while(|(one, other)| one == other || one.is_ascii_digit() && other.is_ascii_digit());
+    let same = pairs.take_while(|(one, other)| {
+        let is_same = one == other || one.is_ascii_digit() && other.is_ascii_digit();
+        is_same && !b"{}\"'".contains(other)
+    });
     let (common, rest) = other.split_at(other.floor_char_boundary(same.count()));
-    let sign = common.rfind([' ', '\t', '|', '>']);
-    let end = match rest.starts_with(['\r', '\n']) {
+    let of_one = one.get(common.len()..).unwrap_or_default();
+    let is_cut = rest.starts_with(['\r', '\n']) && of_one.starts_with(SEPARATORS);
+    let end = match is_cut {
         true => common.len(),
-        false => sign.map_or(0, |sign| sign + 1),
+        false => common.rfind(SEPARATORS).map_or(0, |sign| sign + 1),
     };
     match common[..end].trim().is_empty() {
         true => 0,
@@ -586,7 +613,8 @@ fn colour(text: &str) -> usize {
     let Some(codes) = text.strip_prefix("\u{1b}[") else {
         return 0;
     };
-    let end = codes.find(|sign: char| !(sign.is_ascii_digit() || sign == ';' || sign == ':'));
+    let sequence = within(codes, LONGEST_COLOUR);
+    let end = sequence.find(|sign: char| !(sign.is_ascii_digit() || sign == ';' || sign == ':'));
     end.filter(|end| codes[*end..].starts_with('m'))
         .map_or(0, |end| text.len() - codes.len() + end + 1)
 }
@@ -606,6 +634,9 @@ const LONGEST_NAME: usize = 200;
 
 /// The maximum length of an object in angle brackets, in bytes.
 const LONGEST_REPRESENTATION: usize = 2_000;
+
+/// The maximum length of the codes of a colour, in bytes.
+const LONGEST_COLOUR: usize = 64;
 
 /// The maximum length of the text before a value on its line, in bytes, if it is to be compared.
 const LONGEST_PREFIX: usize = 1_000;
@@ -804,6 +835,40 @@ mod tests {
             let at = json.find('1').expect("a number");
             let place = map.to_source_range(at..at + 1);
             assert!(text[place.end..].starts_with('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn content_is_not_taken_for_a_prefix() {
+        for (text, start, expected) in [
+            ("{\n  'a': 1\n}{\n  'a': 2\n}\n", 12, json!({"a": 2})),
+            (
+                "app | {\napp |   'a': 1\napp | }{\napp |   'a': 2\napp | }\n",
+                30,
+                json!({"a": 2}),
+            ),
+            (
+                "x: [{\n 'a': 1\n}, {\n 'a': 2\n}, {}]",
+                3,
+                json!([{"a": 1}, {"a": 2}, {}]),
+            ),
+            (
+                "2026-11-30 sent {\n'a': [\n2\n]\n}\n",
+                16,
+                json!({"a": [2]}),
+            ),
+            (
+                "'request': {\n'model': 1,\n'request': 2\n}\n",
+                11,
+                json!({"model": 1, "request": 2}),
+            ),
+        ] {
+            let Rewritten { json, .. } = rewritten(text, start).expect(text);
+            assert_eq!(
+                serde_json::from_str::<Value>(&json).ok(),
+                Some(expected),
+                "{text}"
+            );
         }
     }
 

@@ -542,13 +542,20 @@ fn is_for_other_models(body: &Map<String, Value>) -> bool {
 /// Returns `true` if a body has only texts or tokens as its `input`, as requests for embeddings have.
 fn is_list_of_texts(body: &Map<String, Value>) -> bool {
     let elements = body.get("input").and_then(Value::as_array);
-    let are_texts = elements.is_some_and(|elements| {
-        !elements.is_empty() && elements.iter().all(|it| it.is_string() || it.is_number())
-    });
+    let are_texts = elements
+        .is_some_and(|elements| !elements.is_empty() && elements.iter().all(is_text_or_tokens));
     let has_other_members = body
         .keys()
         .any(|name| !["model", "input", "user"].contains(&name.as_str()));
     are_texts && !has_other_members
+}
+
+/// Returns `true` for a text, a token, or a list of tokens.
+fn is_text_or_tokens(value: &Value) -> bool {
+    let tokens = value.as_array();
+    let are_tokens =
+        tokens.is_some_and(|tokens| !tokens.is_empty() && tokens.iter().all(Value::is_number));
+    value.is_string() || value.is_number() || are_tokens
 }
 
 #[cfg(test)]
@@ -661,6 +668,7 @@ mod tests {
         for body in [
             json!({"model": "text-embedding-3-small", "input": "a"}),
             json!({"model": "ours", "input": ["a", "b"]}),
+            json!({"input": [[1, 2], [3]]}),
             json!({"id": "chatcmpl-1", "choices": []}),
             json!([]),
         ] {

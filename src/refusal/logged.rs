@@ -11,6 +11,8 @@ use crate::lint::{Unrecognised, excerpts, find, recognise};
 
 /// A request in a log.
 struct Request {
+    /// `false` for other requests, such as those for embeddings. Their text is not an answer either.
+    is_supported: bool,
     /// The value of the body.
     body: Value,
     /// The range of the body in the log.
@@ -20,14 +22,16 @@ struct Request {
 
 /// Returns the request bodies that a text contains, as JSON or as a program printed them.
 pub fn requests(text: &str) -> Vec<Value> {
-    found(text)
-        .into_iter()
+    let found = found(text).into_iter();
+    found
+        .filter(|request| request.is_supported)
         .map(|request| request.body)
         .collect()
 }
 
 /// Returns the rejected requests in a text: in a HAR file, in a cassette, or in the log of a program.
-/// Returns an empty list if the text contains no request.
+/// If a log does not say why its only request was rejected, the whole log is the answer. Returns an
+/// empty list for other JSON, and for text without a request.
 pub fn exchanges(text: &str) -> Vec<Exchange> {
     match serde_json::from_str(text) {
         Ok(document) => exchanges_of_capture(&document),
@@ -62,7 +66,7 @@ fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let rejected: Vec<Exchange> = requests
         .iter()
         .zip(answers)
-        .filter(|(_, answer)| says_why(answer))
+        .filter(|(request, answer)| request.is_supported && says_why(answer))
         .map(|(request, answer)| request.with_answer((*answer).to_owned()))
         .collect();
     if !rejected.is_empty() {
@@ -71,7 +75,7 @@ fn exchanges_of_log(text: &str) -> Vec<Exchange> {
     let whole = gaps.join("{}");
     match requests.as_slice() {
         [] => Vec::new(),
-        [request] => vec![request.with_answer(whole)],
+        [request] if request.is_supported => vec![request.with_answer(whole)],
         _ => vec![Exchange::of_answer(whole)],
     }
 }
@@ -115,6 +119,7 @@ fn found(text: &str) -> Vec<Request> {
             let value = tree.as_ref().and_then(|tree| tree.locate(at));
             if let Some(value) = value.filter(|_| is_wanted) {
                 requests.push(Request {
+                    is_supported: recognise(&body.value) != Err(Unrecognised::NoBody),
                     body: body.value,
                     range: excerpt.to_text(value.span.clone()),
                     url: excerpt.url.clone(),
@@ -126,8 +131,7 @@ fn found(text: &str) -> Vec<Request> {
 }
 
 /// Returns `true` for a body with a conversation. Returns `false` for an answer that repeats part
-/// of the conversation, for a tool call (whose `input` may be a string, too), and for a request for
-/// embeddings.
+/// of the conversation, and for a tool call, whose `input` may be a string, too.
 pub(crate) fn is_request(value: &Value) -> bool {
     let history = ["messages", "contents", "input"]
         .into_iter()
@@ -136,7 +140,6 @@ pub(crate) fn is_request(value: &Value) -> bool {
     history.is_some_and(|history| history.is_array() || history.is_string())
         && !is_call
         && !value.as_object().is_some_and(is_answer)
-        && recognise(value) != Err(Unrecognised::NoBody)
 }
 
 #[cfg(test)]

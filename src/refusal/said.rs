@@ -199,7 +199,10 @@ static LOC: LazyLock<Regex> = LazyLock::new(|| {
 /// name of the class.
 static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?:\n|\\n|validation errors? for \w+[ \n])[ \t]*([a-z_][\w.]*)(?:\n|\\n| )[ \t]*[A-Z][^\n\[]*\[type=\w+, input_",
+        r"(?x)
+        (?: (?: \n | \\n ) [\ \t]* ([a-z_][\w.]*) (?: \n | \\n ) [\ \t]+
+          | validation\ errors?\ for\ \w+ [\ \n] [\ \t]* ([a-z_][\w.]*) (?: \n | \\n | \ ) [\ \t]* )
+        [A-Z] [^\n\[]* \[type=\w+,\ input_",
     )
 });
 
@@ -224,7 +227,8 @@ pub(super) fn fields(text: &str) -> Vec<String> {
     let newer = LOC_OF_TEXT.captures_iter(text);
     let older = LOC_WITH_ARROWS.captures_iter(text);
     let found = newer.chain(older);
-    told_once(found.map(|it| it[1].replace(" -> ", ".")))
+    let paths = found.filter_map(|it| it.get(1).or_else(|| it.get(2)));
+    told_once(paths.map(|path| path.as_str().replace(" -> ", ".")))
 }
 
 /// Returns the path that pydantic's errors in an answer point to (`messages.0.content`), or several
@@ -653,6 +657,7 @@ mod tests {
         }
         let joined = "1 validation error for UserMessage odd Extra inputs are not permitted [type=extra_forbidden, input_value=1]";
         assert_eq!(fields(joined), ["odd"]);
+        assert!(fields("a\nerror Validation failed [type=missing, input_value={}]").is_empty());
         let text = "{\"detail\": \"body -> odd\\n  Extra inputs are not permitted (type=extra_forbidden)\\n\
                     body -> tools -> 0\\n  field required (type=value_error.missing)\"}";
         assert_eq!(fields(text), ["odd", "tools.0"]);

@@ -155,11 +155,18 @@ static ALTERNATIVE_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
 /// Removes the errors for alternatives that the request was not meant to match, unless there are no
 /// other errors.
 pub(super) fn without_alternatives(text: &str) -> Cow<'_, str> {
-    let rest = ALTERNATIVE.replace_all(text, "");
-    let rest = ALTERNATIVE_OF_TEXT.replace_all(&rest, "").into_owned();
-    let are_others = ["'msg'", "\"msg\"", " [type="];
-    match are_others.iter().any(|mark| rest.contains(mark)) {
-        true => Cow::Owned(rest),
+    let rest = without(text, &ALTERNATIVE, &["'msg'", "\"msg\""]);
+    match without(&rest, &ALTERNATIVE_OF_TEXT, &[" [type="]) {
+        Cow::Owned(text) => Cow::Owned(text),
+        Cow::Borrowed(_) => rest,
+    }
+}
+
+/// Removes the errors that a pattern finds, unless no error with one of the marks is left.
+fn without<'t>(text: &'t str, errors: &Regex, marks: &[&str]) -> Cow<'t, str> {
+    let rest = errors.replace_all(text, "");
+    match marks.iter().any(|mark| rest.contains(mark)) {
+        true => rest,
         false => Cow::Borrowed(text),
     }
 }
@@ -250,6 +257,8 @@ mod tests {
         let one = "messages.0.UserMessage.role\n  Input should be 'user' [type=literal_error, input_value='a', input_type=str]\n";
         let other = "messages.0.content\n  Field required [type=missing, input_value={}, input_type=dict]\n";
         assert_eq!(without_alternatives(one), one);
+        let log = format!("{one}{{\"msg\": \"failed\"}}");
+        assert_eq!(without_alternatives(&log), log);
         assert_eq!(
             without_alternatives(&format!("{one}{other}")),
             format!("\n{other}")
