@@ -66,7 +66,7 @@ pub(crate) fn generate(folder: &Path) -> String {
         };
         let extensions = schema.with_file_name(format!("{format}{EXTENSIONS_ENDING}"));
         let plain = read(&schema);
-        source.add(&schema, None, &plain);
+        source.add(format, &schema, None, &plain);
         if extensions.exists() {
             let listed = read(&extensions);
             for name in listed
@@ -77,7 +77,7 @@ pub(crate) fn generate(folder: &Path) -> String {
             {
                 let mut extended = plain.clone();
                 extend(&mut extended, &listed, std::slice::from_ref(name)).expect("few extensions");
-                source.add(&schema, Some((&extensions, name)), &extended);
+                source.add(format, &schema, Some((&extensions, name)), &extended);
             }
         }
     }
@@ -110,7 +110,7 @@ struct Source {
 impl Source {
     /// Adds a schema. `extension` contains the path and the name of the schema's extension, if the
     /// schema is an extension.
-    fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
+    fn add(&mut self, format: &str, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
         let root = schema.as_object().expect("an object");
         let is_closed = root.get("type") == Some(&"object".into())
             && root.get("additionalProperties") == Some(&false.into());
@@ -166,12 +166,9 @@ impl Source {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        let format = path.file_name().and_then(|name| name.to_str());
-        let format = format.and_then(|name| name.strip_suffix(SCHEMA_ENDING));
         let _ = writeln!(
             entry,
-            "    Bundled {{\n        format: {:?},\n        schema: {},",
-            format.expect("the name of a schema"),
+            "    Bundled {{\n        format: {format:?},\n        schema: {},",
             digest(path)
         );
         let extension = extension

@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use allowed::Allowed;
-use bundled::{Bundled, Candidate};
+use bundled::Bundled;
 use document::{Document, Extensions, Input, SchemaFile, Unusable, check_extensions};
 use refusal::Refusal;
 use serde_json::Value;
@@ -80,12 +80,7 @@ impl Measured {
 
 /// Returns `true` if the text of a schema or extension file equals the text built into the program.
 pub(crate) fn is_built_in(text: &str) -> bool {
-    let file = Candidate {
-        format: "",
-        text,
-        is_built_in: false,
-    };
-    Bundled::schema(&file).is_some() || Bundled::extensions(&file).is_some()
+    Bundled::format_of_schema(text).is_some() || Bundled::format_of_extensions(text).is_some()
 }
 
 /// The end of an extension file's name, before `.json`.
@@ -158,8 +153,11 @@ impl Schemas {
                 ) {
                     (Err(finding), _) => findings.push(*finding),
                     (Ok(wire), Some(format)) => {
-                        let file =
-                            Arc::new(Extensions::new(source.file, text, format, is_built_in));
+                        let file = Arc::new(Extensions::new(
+                            source.file,
+                            text,
+                            is_built_in.then_some(format),
+                        ));
                         own.extend(wire.map(|wire| (wire, Arc::clone(&file))));
                         schemas
                             .extensions
@@ -172,7 +170,11 @@ impl Schemas {
                             .files
                             .entry(Arc::clone(name))
                             .or_default()
-                            .push(SchemaFile::new(source.file, text, name, is_built_in));
+                            .push(SchemaFile::new(
+                                source.file,
+                                text,
+                                is_built_in.then_some(name),
+                            ));
                     }
                 }
             }

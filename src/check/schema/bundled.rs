@@ -4,8 +4,6 @@
 //! A repository's own schemas, and extensions that no bundled file lists, have no generated
 //! validators. [`Document`](super::document::Document) compiles them on first use.
 
-use std::cell::OnceCell;
-
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -40,25 +38,6 @@ struct Extension {
     file: Digest,
 }
 
-/// A schema or extension file that may be bundled.
-pub(super) struct Candidate<'t> {
-    /// The name of the wire format, which the file's name contains.
-    pub(super) format: &'t str,
-    pub(super) text: &'t str,
-    /// `true` for a file that is built into the program, whose text need not be compared.
-    pub(super) is_built_in: bool,
-}
-
-impl Candidate<'_> {
-    /// Returns `true` if the file is the one with this wire format and digest.
-    fn is(&self, format: &str, file: Digest, digest: &OnceCell<Digest>) -> bool {
-        match self.is_built_in {
-            true => self.format == format,
-            false => *digest.get_or_init(|| self::digest(self.text)) == file,
-        }
-    }
-}
-
 /// A schema constraint on several members at once.
 struct Together {
     /// The members that the constraint mentions.
@@ -78,29 +57,25 @@ impl Bundled {
         })
     }
 
-    /// Returns the wire format of the bundled schema that a file equals; `None` for other files.
-    pub(super) fn schema(file: &Candidate<'_>) -> Option<&'static str> {
-        let digest = OnceCell::new();
-        ALL.iter()
-            .find(|known| file.is(known.format, known.schema, &digest))
-            .map(|known| known.format)
+    /// Returns the wire format with this name; `None` if no schema is bundled for it.
+    pub(super) fn format(name: &str) -> Option<&'static str> {
+        Bundled::find(name, None).map(|known| known.format)
     }
 
-    /// Returns the wire format of the bundled extension file that a file equals; `None` for other
-    /// files.
-    pub(super) fn extensions(file: &Candidate<'_>) -> Option<&'static str> {
-        let digest = OnceCell::new();
-        ALL.iter()
-            .find(|known| {
-                let extension = known.extension.as_ref();
-                extension.is_some_and(|it| file.is(known.format, it.file, &digest))
-            })
-            .map(|known| known.format)
+    /// Returns the wire format of the bundled schema with this text; `None` for other text.
+    pub(super) fn format_of_schema(text: &str) -> Option<&'static str> {
+        let digest = digest(text);
+        let known = ALL.iter().find(|known| known.schema == digest)?;
+        Some(known.format)
     }
 
-    /// Returns `true` if a bundled extension file lists fields under a name.
-    pub(super) fn lists(format: &str, name: &str) -> bool {
-        Bundled::find(format, Some(name)).is_some()
+    /// Returns the wire format of the bundled extension file with this text; `None` for other text.
+    pub(super) fn format_of_extensions(text: &str) -> Option<&'static str> {
+        let digest = digest(text);
+        let known = ALL
+            .iter()
+            .find(|known| known.extension.is_some_and(|it| it.file == digest))?;
+        Some(known.format)
     }
 
     /// Returns `true` if the schema accepts a body with these members.

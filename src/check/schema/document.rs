@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::bundled::{Bundled, Candidate};
+use super::bundled::Bundled;
 use super::cost::cost;
 use super::elements::Elements;
 use super::graph::Graph;
@@ -86,35 +86,29 @@ pub(super) struct SchemaFile {
     text: Arc<SourceText>,
     /// The wire format of the bundled schema that the file equals; `None` for other files.
     bundled: OnceLock<Option<&'static str>>,
-    format: Arc<str>,
-    is_built_in: bool,
 }
 
 impl SchemaFile {
-    pub(super) fn new(
-        file: FileId,
-        text: &Arc<SourceText>,
-        format: &Arc<str>,
-        is_built_in: bool,
-    ) -> SchemaFile {
+    /// Creates a schema file. `built_in` is the wire format of a file that is built into the program;
+    /// other files are compared with those.
+    pub(super) fn new(file: FileId, text: &Arc<SourceText>, built_in: Option<&str>) -> SchemaFile {
         SchemaFile {
             file,
             text: Arc::clone(text),
-            bundled: OnceLock::new(),
-            format: Arc::clone(format),
-            is_built_in,
+            bundled: known(built_in),
         }
     }
 
     fn bundled(&self) -> Option<&'static str> {
-        *self.bundled.get_or_init(|| {
-            Bundled::schema(&Candidate {
-                format: &self.format,
-                text: self.text.as_str(),
-                is_built_in: self.is_built_in,
-            })
-        })
+        let text = self.text.as_str();
+        *self.bundled.get_or_init(|| Bundled::format_of_schema(text))
     }
+}
+
+/// Returns the cell for the wire format of a bundled file. It is empty for files that are not built
+/// into the program.
+fn known(built_in: Option<&str>) -> OnceLock<Option<&'static str>> {
+    built_in.map_or_else(OnceLock::new, |name| Bundled::format(name).into())
 }
 
 /// An extension file.
@@ -124,8 +118,6 @@ pub(super) struct Extensions {
     /// The wire format of the bundled extension file that the file equals; `None` for other files,
     /// whose value is parsed instead.
     bundled: OnceLock<Option<&'static str>>,
-    format: Box<str>,
-    is_built_in: bool,
     value: OnceLock<Value>,
 }
 
@@ -152,36 +144,28 @@ pub(super) enum Input<'b> {
 
 impl Extensions {
     /// Creates an extension file from text whose [form](check_extensions) is valid.
-    pub(super) fn new(
-        file: FileId,
-        text: &Arc<SourceText>,
-        format: &str,
-        is_built_in: bool,
-    ) -> Extensions {
+    /// `built_in` is the wire format of a file that is built into the program, as for
+    /// [`SchemaFile::new`].
+    pub(super) fn new(file: FileId, text: &Arc<SourceText>, built_in: Option<&str>) -> Extensions {
         Extensions {
             file,
             text: Arc::clone(text),
-            bundled: OnceLock::new(),
-            format: format.into(),
-            is_built_in,
+            bundled: known(built_in),
             value: OnceLock::new(),
         }
     }
 
     fn bundled(&self) -> Option<&'static str> {
-        *self.bundled.get_or_init(|| {
-            Bundled::extensions(&Candidate {
-                format: &self.format,
-                text: self.text.as_str(),
-                is_built_in: self.is_built_in,
-            })
-        })
+        let text = self.text.as_str();
+        *self
+            .bundled
+            .get_or_init(|| Bundled::format_of_extensions(text))
     }
 
     /// Returns `true` if the file lists fields under a name.
     pub(super) fn list(&self, name: &str) -> bool {
         match self.bundled() {
-            Some(format) => Bundled::lists(format, name),
+            Some(format) => Bundled::find(format, Some(name)).is_some(),
             None => !name.starts_with('$') && self.value().get(name).is_some(),
         }
     }
