@@ -41,7 +41,7 @@ use crate::check::prefix::cache_settings;
 use crate::check::schema::rules::UNKNOWN_FIELD;
 use crate::compile::{Compiler, LintTarget, ModelKnowledge, STACK_BYTES};
 use crate::diag::Severity;
-use crate::lint::{Agent, Input, InputError, Line, Lines, Unrecognised, recognise};
+use crate::lint::{Agent, Input, InputError, Line, Lines, Unrecognised, cassette, recognise};
 use crate::panics::caught;
 use crate::provider::{Server, WireFormat};
 use crate::world::MAX_FILE_BYTES;
@@ -190,7 +190,7 @@ impl<'c> Traffic<'c> {
             file: Arc::clone(file),
             line: 1,
         };
-        if let Some(cassette) = forms::read_cassette(&text) {
+        if let Some(cassette) = cassette::document(&text) {
             let taken = self.work().requests(cassette, &place);
             return self.take(taken, &place);
         }
@@ -247,7 +247,7 @@ impl<'c> Traffic<'c> {
                 && chunk
                     .iter()
                     .take(3)
-                    .any(|line| forms::begins_cassette(&line.bytes))
+                    .any(|line| cassette::is_beginning(&line.bytes))
             {
                 cassette = Some(Vec::new());
                 written = chunk

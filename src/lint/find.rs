@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
+use super::encoded::decode_exchange;
 use super::litellm::{self, Recorded, Settings};
 use super::recognise::begins_with;
 use super::session::Agent;
@@ -385,7 +386,8 @@ impl Finder {
             is_captured: true,
             ..here.below("log").below("entries")
         };
-        if let Some(Value::Array(entries)) = entries {
+        if let Some(Value::Array(mut entries)) = entries {
+            entries.iter_mut().for_each(decode_exchange);
             self.each(entries, &Here { depth: 0, ..here });
         }
     }

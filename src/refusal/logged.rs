@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::said::{Exchange, exchanges_of_capture, is_accepted, is_answer};
 use super::{Basis, Dictionary};
 use crate::json;
-use crate::lint::{Unrecognised, excerpts, find, recognise};
+use crate::lint::{Unrecognised, cassette, excerpts, find, recognise};
 
 /// A request in a log.
 struct Request {
@@ -34,9 +34,15 @@ pub fn requests(text: &str) -> Vec<Value> {
 /// empty list for other JSON, and for text without a request.
 pub fn exchanges(text: &str) -> Vec<Exchange> {
     match serde_json::from_str(text) {
-        Ok(document) => exchanges_of_capture(&document),
-        Err(_) => exchanges_of_log(text),
+        Ok(mut document) => exchanges_of_capture(&mut document),
+        Err(_) => exchanges_of_cassette(text).unwrap_or_else(|| exchanges_of_log(text)),
     }
+}
+
+/// Returns the rejected requests in a cassette in YAML; `None` if there are none.
+fn exchanges_of_cassette(text: &str) -> Option<Vec<Exchange>> {
+    let found = exchanges_of_capture(&mut cassette::document(text)?);
+    (!found.is_empty()).then_some(found)
 }
 
 /// Returns the requests in a log that were rejected, each with the text of its answer: the text up

@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::wrapping::without_headers;
+use crate::lint::cassette;
 
 /// A rejected request and its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -470,17 +471,18 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
 
 /// Returns the rejected requests in a capture: entries in a HAR file, or interactions in a
 /// cassette. Returns an empty list for other documents.
-pub(super) fn exchanges_of_capture(document: &Value) -> Vec<Exchange> {
-    let entries = document
-        .pointer("/log/entries")
-        .or_else(|| document.get("interactions"));
-    let entries = entries
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    entries.iter().filter_map(exchange).collect()
+pub(super) fn exchanges_of_capture(document: &mut Value) -> Vec<Exchange> {
+    let place = ["/log/entries", "/interactions"]
+        .into_iter()
+        .find(|place| document.pointer(place).is_some());
+    let entries = place
+        .and_then(|place| document.pointer_mut(place))
+        .and_then(Value::as_array_mut);
+    entries.into_iter().flatten().filter_map(exchange).collect()
 }
 
-fn exchange(entry: &Value) -> Option<Exchange> {
+fn exchange(entry: &mut Value) -> Option<Exchange> {
+    cassette::settle(entry);
     let (request, response) = (entry.get("request")?, entry.get("response")?);
     let status = [response.get("status"), response.pointer("/status/code")];
     let status = status.into_iter().flatten().find_map(Value::as_i64)?;
@@ -488,9 +490,9 @@ fn exchange(entry: &Value) -> Option<Exchange> {
         return None;
     }
     Some(Exchange {
-        answer: text(response, &["/content/text", "/body/string", "/body"])?,
-        url: text(request, &["/url", "/uri"]),
-        request: text(request, &["/postData/text", "/body/string", "/body"]),
+        answer: text(response, &["/content/text", "/body"])?,
+        url: text(request, &["/url"]),
+        request: text(request, &["/postData/text", "/body"]),
     })
 }
 
@@ -694,18 +696,18 @@ mod tests {
             json!({"request": {"url": "https://a.example", "postData": {"text": "{}"}},
                    "response": {"status": status, "content": {"text": "no"}}})
         };
-        let har = json!({"log": {"entries": [entry(200), entry(400)]}});
+        let mut har = json!({"log": {"entries": [entry(200), entry(400)]}});
         let expected = Exchange {
             answer: "no".to_owned(),
             url: Some("https://a.example".to_owned()),
             request: Some("{}".to_owned()),
         };
-        assert_eq!(exchanges_of_capture(&har), [expected]);
-        let cassette = json!({"interactions": [
+        assert_eq!(exchanges_of_capture(&mut har), [expected]);
+        let mut cassette = json!({"interactions": [
             {"request": {"uri": "u", "body": {"a": 1}}, "response": {"status": {"code": 422}, "body": {"string": "no"}}}
         ]});
         assert_eq!(
-            exchanges_of_capture(&cassette)[0].request.as_deref(),
+            exchanges_of_capture(&mut cassette)[0].request.as_deref(),
             Some("{\"a\":1}")
         );
     }

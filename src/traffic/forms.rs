@@ -1,7 +1,6 @@
 //! The formats of logs. Finds the requests in a document, each with the data next to it. Also
 //! recognises transcripts, in which an agent records the conversation rather than the requests.
 
-mod cassette;
 mod spans;
 pub(super) mod transcript;
 
@@ -10,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::sent::Answer;
 use super::usage;
 use crate::json::rewritten;
-use crate::lint::{Content, Endpoint, FoundBody, content, find, is_of_litellm};
+use crate::lint::{
+    Content, Endpoint, FoundBody, cassette, content, decode_exchange, find, is_of_litellm,
+};
 use crate::provider::{ApiHeaders, WireFormat};
-
-pub(super) use cassette::{document as read_cassette, is_beginning as begins_cassette};
 
 /// A request body in a log, with the data next to it.
 pub(super) struct Logged {
@@ -113,6 +112,7 @@ fn plain(document: Value, form: &'static str) -> Unit {
 /// Returns an entry of a capture without splitting it further, because most entries are not
 /// requests to a model.
 fn entry(mut entry: Value) -> Unit {
+    decode_exchange(&mut entry);
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();
     let document =

@@ -8,11 +8,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::encoded::{decode_exchange, decoded_text};
+
 /// The maximum nesting depth of values.
 const DEEPEST: usize = 64;
 
 /// Returns the interactions in a cassette as JSON; `None` if the text is not a cassette.
-pub(in super::super) fn document(text: &str) -> Option<Value> {
+pub(crate) fn document(text: &str) -> Option<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
@@ -29,7 +31,7 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
 }
 
 /// Returns `true` if a line begins the interactions of a cassette.
-pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
+pub(crate) fn is_beginning(line: &[u8]) -> bool {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     let line = line.strip_prefix(b"http_").unwrap_or(line);
     line.strip_prefix(b"interactions:")
@@ -37,8 +39,9 @@ pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"["))
 }
 
-/// Renames the members of an interaction to the names used in logs.
-pub(in super::super) fn settle(interaction: &mut Value) {
+/// Decodes the bodies of an interaction, and renames its members to the names used in logs.
+pub(crate) fn settle(interaction: &mut Value) {
+    decode_exchange(interaction);
     for side in ["request", "response"] {
         let Some(Value::Object(members)) = interaction.get_mut(side) else {
             continue;
@@ -172,7 +175,8 @@ impl<'t> Yaml<'t> {
             Some(b'"') => self.quoted(text, '"'),
             Some(b'|' | b'>') => self.block(text, indent),
             Some(b'{' | b'[') => self.flow(text, indent),
-            Some(b'!' | b'&' | b'*') => Value::Null,
+            Some(b'!') => self.binary(text, indent),
+            Some(b'&' | b'*') => Value::Null,
             _ => self.plain(text, indent),
         }
     }
@@ -228,6 +232,22 @@ impl<'t> Yaml<'t> {
                 kept.to_owned()
             } + end,
         )
+    }
+
+    /// Parses a scalar with a tag: the text that `!!binary` encodes; null for other tags.
+    fn binary(&mut self, text: &str, indent: usize) -> Value {
+        let Some(header) = text.strip_prefix("!!binary ").map(str::trim_start) else {
+            return Value::Null;
+        };
+        let encoded = if header.starts_with('|') {
+            self.block(header, indent)
+        } else {
+            self.plain(header, indent)
+        };
+        encoded
+            .as_str()
+            .and_then(decoded_text)
+            .map_or(Value::Null, Value::String)
     }
 
     /// Parses a mapping or a list in flow style, which may continue on lines with deeper
