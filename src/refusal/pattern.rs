@@ -120,17 +120,23 @@ fn without_brackets(text: &str) -> String {
     outside.collect()
 }
 
+/// The article that is ignored at the beginning of a sentence.
+const ARTICLE: &str = "The ";
+
 /// The members in an answer that may contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
     /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. A list bullet before the
-    /// sentence is ignored, as it is in the text that is searched.
+    /// sentence is ignored, as it is in the text that is searched. An article at its beginning is
+    /// ignored because people who quote a message leave it out.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
+        let sentence = sentence.trim_start_matches(BULLET);
         let mut chars = sentence
-            .trim_start_matches(BULLET)
+            .strip_prefix(ARTICLE)
+            .unwrap_or(sentence)
             .trim_end_matches(['.', '\u{3002}'])
             .chars()
             .peekable();
@@ -408,8 +414,12 @@ impl Pattern {
             }
             holes.push((name.to_owned(), begin..end));
         }
+        let before = plain.text[..from].trim_end_matches('\'');
+        let start = before
+            .strip_suffix(ARTICLE)
+            .map_or(from, |before| before.len());
         Some(Found {
-            range: from..end,
+            range: start..end,
             holes,
         })
     }
