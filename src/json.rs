@@ -10,6 +10,7 @@ mod pointer;
 mod quoted;
 mod scan;
 mod literal;
+pub(crate) mod subschemas;
 
 pub use commas::blank_trailing_commas;
 pub(crate) use literal::{Rewritten, Unread, rewritten, rewritten_string};

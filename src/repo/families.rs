@@ -645,6 +645,15 @@ impl<'t> Reader<'t, '_> {
 
     fn pointer(&mut self, key: &str, text: &str, span: Span) -> Option<MemberPath> {
         if text.len() > 1 && text.starts_with('/') {
+            let wildcards = text.split('/').filter(|step| *step == place::SCHEMAS);
+            if wildcards.count() > 1 {
+                let message = format!("`{key}` has `**` more than once");
+                self.report(
+                    Diagnostic::new(&rules::INVALID_VALUE, span, message)
+                        .help("leave one out: `**` stands for schemas at any depth"),
+                );
+                return None;
+            }
             return Some(MemberPath::new(text));
         }
         let message = format!(

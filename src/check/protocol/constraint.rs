@@ -3,9 +3,9 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::schemas::visit;
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
+use crate::json::subschemas::visit;
 use crate::provider::{Server, VLLM};
 use crate::text::cut;
 

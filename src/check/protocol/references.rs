@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::schemas::visit;
 use crate::json::Pointer;
+use crate::json::subschemas::visit;
 
 /// Returns the target of a schema that is a reference; `None` for other schemas.
 pub(super) fn of(schema: &Value) -> Option<&str> {

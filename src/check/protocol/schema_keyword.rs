@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::references;
-use super::schemas::{is_of_type, visit};
+use super::schemas::is_of_type;
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::diag::Severity;
+use crate::json::subschemas::visit;
 use crate::provider::Server;
 
 body_rule! {

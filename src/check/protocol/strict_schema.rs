@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use super::pattern::unread_by_claude;
 use super::references;
 use super::schemas::{
-    answer_format, check_groq_patterns, check_lookaround, is_of_type, no_schemas, strict,
-    strict_format, visit,
+    answer_format, check_groq_patterns, check_lookaround, is_of_type, strict, strict_format,
 };
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::json::subschemas::{no_schemas, visit};
 use crate::json::{Pointer, kind_of};
 use crate::provider::{Server, Site, WireFormat};
 

@@ -5,11 +5,12 @@ use serde_json::Value;
 use super::moonshot_schema::{check_moonshot, moonshot_recursion};
 use super::pattern::unread_by_grammar;
 use super::references;
-use super::schemas::{check_groq_patterns, check_openai_patterns, properties_without, visit};
+use super::schemas::{check_groq_patterns, check_openai_patterns, properties_without};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::diag::Severity;
+use crate::json::subschemas::{no_schemas, visit};
 use crate::provider::{Server, ToolForm};
 use crate::text::cut;
 
@@ -677,7 +678,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         ("description", &|value| value.is_string(), "a string"),
         ("$defs", &|value| value.is_object(), "an object"),
     ];
-    for value in super::schemas::no_schemas(inner) {
+    for value in no_schemas(inner) {
         let kind = crate::json::kind_of(value);
         let note = found
             .at(value, format!("expected a JSON Schema, not {kind}"))

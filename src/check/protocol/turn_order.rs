@@ -147,7 +147,7 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
         }
         Server::Ollama => two_at_end(entries, false, found),
         Server::Qwen => without_user(subject, entries, true, found),
-        Server::Unknown => without_user(subject, entries, false, found),
+        Server::LmStudio | Server::Unknown => without_user(subject, entries, false, found),
         Server::ZAi => {
             let has_prompt_only = entries.iter().all(|entry| entry.role == Role::System);
             without_user(subject, entries, has_prompt_only, found);

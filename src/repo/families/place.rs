@@ -3,11 +3,19 @@
 use serde_json::Value;
 
 use crate::json::Pointer;
+use crate::json::subschemas::visit;
+
+/// The step that stands for each element of a list.
+const ELEMENTS: &str = "*";
+
+/// The step that stands for a schema and each schema inside it.
+pub(super) const SCHEMAS: &str = "**";
 
 /// One or more members of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberPath {
-    /// The JSON pointer, in which `*` stands for each element of a list.
+    /// The JSON pointer, in which `*` stands for each element of a list, and `**` for a schema and
+    /// each schema inside it.
     pub pointer: Pointer,
     steps: Box<[Step]>,
 }
@@ -52,12 +60,7 @@ impl MemberPath {
 
     /// Returns `true` if a pointer, given by its tokens, identifies one of these members.
     pub fn is_at(&self, tokens: &[String]) -> bool {
-        let mut steps = self.steps.iter().zip(tokens);
-        self.steps.len() == tokens.len()
-            && steps.all(|(step, token)| match &*step.name {
-                "*" => token.bytes().all(|byte| byte.is_ascii_digit()),
-                name => token == name || step.snake.as_deref() == Some(token),
-            })
+        is_at(&self.steps, tokens)
     }
 
     /// Returns these members. `member` returns a top-level member of the body by name, and `both`
@@ -94,14 +97,31 @@ impl MemberPath {
             .steps
             .iter()
             .map(|step| &*step.name)
-            .filter(|name| *name != "*")
+            .filter(|name| !name.starts_with(ELEMENTS))
             .collect();
         names.join(".")
     }
 }
 
-/// Adds the values that the steps point to; `*` stands for each element of a list. A value that is
-/// not a list is treated as a list with one element, as in servers that read protocol buffers.
+fn is_at(steps: &[Step], tokens: &[String]) -> bool {
+    match (steps, tokens) {
+        ([], []) => true,
+        ([step, rest @ ..], _) if &*step.name == SCHEMAS => {
+            (0..=tokens.len()).any(|count| is_at(rest, &tokens[count..]))
+        }
+        ([step, rest @ ..], [token, more @ ..]) => {
+            let is_step = match &*step.name {
+                ELEMENTS => token.bytes().all(|byte| byte.is_ascii_digit()),
+                name => token == name || step.snake.as_deref() == Some(token),
+            };
+            is_step && is_at(rest, more)
+        }
+        ([], _) | (_, []) => false,
+    }
+}
+
+/// Adds the values that the steps point to. With both spellings, a value that is not a list is
+/// treated as a list with one element, as in servers that read protocol buffers.
 fn find_in<'b>(
     steps: &[Step],
     both: bool,
@@ -111,14 +131,29 @@ fn find_in<'b>(
     let holder = Some(member.value);
     match (steps, member.value) {
         ([], _) => found.push(member),
-        ([any, rest @ ..], Value::Array(elements)) if &*any.name == "*" => {
+        ([step, rest @ ..], Value::Array(elements)) if &*step.name == ELEMENTS => {
             for value in elements {
                 find_in(rest, both, FoundMember { value, holder }, found);
             }
         }
-        ([any, rest @ ..], _) if &*any.name == "*" => {
+        ([step, rest @ ..], _) if &*step.name == ELEMENTS => {
             if both {
                 find_in(rest, both, member, found);
+            }
+        }
+        ([step, rest @ ..], schema) if &*step.name == SCHEMAS => {
+            visit(schema, &mut |value| {
+                find_in(rest, both, FoundMember { value, ..member }, found);
+            });
+        }
+        ([step, rest @ ..], Value::Array(elements)) => {
+            let element = step
+                .name
+                .parse()
+                .ok()
+                .and_then(|at: usize| elements.get(at));
+            if let Some(value) = element {
+                find_in(rest, both, FoundMember { value, holder }, found);
             }
         }
         ([step, rest @ ..], object) => {
@@ -151,4 +186,48 @@ fn snake(name: &str) -> Option<Box<str>> {
         snake.push(c.to_ascii_lowercase());
     }
     Some(snake.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(path: &str, body: &Value) -> Vec<Value> {
+        let members = MemberPath::new(path).find_below(false, body);
+        members.iter().map(|member| member.value.clone()).collect()
+    }
+
+    #[test]
+    fn a_number_is_an_element_and_two_asterisks_are_schemas() {
+        let body = json!({"stop": ["a", "b"], "0": 1, "schema": {
+            "format": "a",
+            "properties": {"format": {"format": "b", "items": {"anyOf": [{"format": "c"}, true]}}},
+            "$defs": {"x": {"format": 1}},
+            "const": {"format": "data"},
+        }});
+        assert_eq!(found("/stop/1", &body), [json!("b")]);
+        assert_eq!(found("/0", &body), [json!(1)]);
+        assert!(found("/stop/2", &body).is_empty());
+        let formats = found("/schema/**/format", &body);
+        assert_eq!(formats, [json!("a"), json!("b"), json!("c"), json!(1)]);
+        assert_eq!(found("/schema/**", &body).len(), 5);
+        assert!(found("/stop/**", &body).is_empty());
+    }
+
+    #[test]
+    fn the_members_of_a_path_are_known_by_their_pointers() {
+        let is_at = |path: &str, pointer: &str| {
+            let tokens: Vec<String> = Pointer::parse(pointer).tokens().collect();
+            MemberPath::new(path).is_at(&tokens)
+        };
+        assert!(is_at("/schema/**/format", "/schema/format"));
+        assert!(is_at(
+            "/schema/**/format",
+            "/schema/properties/a/items/format"
+        ));
+        assert!(!is_at("/schema/**/format", "/schema/properties/a/type"));
+        assert!(is_at("/messages/*/images/1", "/messages/3/images/1"));
+        assert!(!is_at("/messages/*/images/1", "/messages/3/images/0"));
+    }
 }
