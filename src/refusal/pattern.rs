@@ -415,9 +415,7 @@ impl Pattern {
             holes.push((name.to_owned(), begin..end));
         }
         let before = plain.text[..from].trim_end_matches('\'');
-        let start = before
-            .strip_suffix(ARTICLE)
-            .map_or(from, |before| before.len());
+        let start = before.strip_suffix(ARTICLE).map_or(from, str::len);
         Some(Found {
             range: start..end,
             holes,
