@@ -93,7 +93,7 @@ fn object(properties: &Value) -> Value {
 #[test]
 fn a_plain_tool_is_taken_everywhere_and_costs_something() {
     let (code, document) = checked(
-        &json!([tool("search", &object(&json!({"q": {"type": "string"}})))]),
+        &json!([tool("look_up", &object(&json!({"q": {"type": "string"}})))]),
         &["--provider", "all"],
     );
     for target in ToolTarget::ALL

@@ -62,7 +62,11 @@ impl ModelFacts {
         let mut about = facts.filter(|fact| {
             fact.at.iter().any(|place| place.is_at(&tokens)) && is_of_wire(fact, subject.wire)
         });
-        about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
+        about.all(|fact| {
+            is_proposable(&fact.demand, value.as_ref())
+                || depends_on_member(fact)
+                || !holds(fact, subject)
+        })
     }
 
     /// Returns the number of facts that a body violates.
@@ -140,6 +144,13 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
         (Demand::Absent { values, .. }, None) => !values.is_empty(),
         (Demand::Value { .. }, None) => true,
     }
+}
+
+/// Returns `true` if a fact applies only to some values of its member, or next to some neighbours.
+fn depends_on_member(fact: &Fact) -> bool {
+    fact.when
+        .iter()
+        .any(|condition| condition.from != PathStart::Body)
 }
 
 /// Returns `true` if the conditions of a fact on the body hold.

@@ -136,6 +136,7 @@ impl Pattern {
         let sentence = sentence.trim_start_matches(BULLET);
         let mut chars = sentence
             .strip_prefix(ARTICLE)
+            .filter(|rest| rest.starts_with(char::is_alphabetic))
             .unwrap_or(sentence)
             .trim_end_matches(['.', '\u{3002}'])
             .chars()
