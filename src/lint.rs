@@ -26,7 +26,7 @@ mod find;
 pub use address::Endpoint;
 pub(crate) use batch::rules::RULES as BATCH_RULES;
 pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
-pub(crate) use encoded::decode_exchange;
+pub(crate) use encoded::Decoder;
 pub(crate) use excerpt::{Excerpt, Unsearched, excerpts};
 pub use find::{FoundBody, Harvest, ModelAt, find};
 pub(crate) use find::{WrongUrl, find_near, find_sent};

@@ -148,9 +148,8 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
 
 /// Returns `true` if a fact applies only to some values of its member, or next to some neighbours.
 fn depends_on_member(fact: &Fact) -> bool {
-    fact.when
-        .iter()
-        .any(|condition| condition.from != PathStart::Body)
+    let mut conditions = fact.when.iter().chain(&fact.unless);
+    conditions.any(|condition| condition.from != PathStart::Body)
 }
 
 /// Returns `true` if the conditions of a fact on the body hold.

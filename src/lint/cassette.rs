@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::encoded::{decode_exchange, decoded_text};
+use super::encoded::Decoder;
 
 /// The maximum nesting depth of values.
 const DEEPEST: usize = 64;
@@ -40,8 +40,8 @@ pub(crate) fn is_beginning(line: &[u8]) -> bool {
 }
 
 /// Decodes the bodies of an interaction, and renames its members to the names used in logs.
-pub(crate) fn settle(interaction: &mut Value) {
-    decode_exchange(interaction);
+pub(crate) fn settle(interaction: &mut Value, decoder: &mut Decoder) {
+    decoder.decode_exchange(interaction);
     for side in ["request", "response"] {
         let Some(Value::Object(members)) = interaction.get_mut(side) else {
             continue;
@@ -70,6 +70,7 @@ struct Line<'t> {
 struct Yaml<'t> {
     lines: Vec<Line<'t>>,
     at: usize,
+    decoder: Decoder,
 }
 
 impl<'t> Yaml<'t> {
@@ -82,7 +83,11 @@ impl<'t> Yaml<'t> {
                 text: text.trim_end_matches('\r'),
             });
         }
-        Yaml { lines, at: 0 }
+        Yaml {
+            lines,
+            at: 0,
+            decoder: Decoder::default(),
+        }
     }
 
     /// Returns the next line that is neither blank nor a comment.
@@ -246,7 +251,7 @@ impl<'t> Yaml<'t> {
         };
         encoded
             .as_str()
-            .and_then(decoded_text)
+            .and_then(|text| self.decoder.text(text))
             .map_or(Value::Null, Value::String)
     }
 
@@ -525,7 +530,10 @@ mod tests {
     fn settled(text: &str) -> Value {
         let mut document = document(text).expect("a cassette");
         let interactions = document["interactions"].as_array_mut().expect("a list");
-        interactions.iter_mut().for_each(settle);
+        let mut decoder = Decoder::default();
+        interactions
+            .iter_mut()
+            .for_each(|interaction| settle(interaction, &mut decoder));
         document
     }
 

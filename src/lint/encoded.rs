@@ -6,54 +6,72 @@ use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use serde_json::{Map, Value};
 
-/// The maximum size of a decompressed body in bytes.
-const LARGEST: usize = 64 * 1024 * 1024;
+/// The maximum size of all decoded bodies in a document, in bytes.
+const LARGEST: usize = 128 * 1024 * 1024;
 
 /// The first bytes of data that gzip compressed with its only method, DEFLATE.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
 
-/// Replaces the encoded bodies in an entry of a capture by their text. Leaves a body unchanged if it
-/// is not text.
-pub(crate) fn decode_exchange(entry: &mut Value) {
-    let bodies = [
-        "/request/postData",
-        "/request/body",
-        "/response/content",
-        "/response/body",
-    ];
-    for place in bodies {
-        if let Some(Value::Object(body)) = entry.pointer_mut(place) {
-            decode_body(body);
+/// Decodes the bodies in a document.
+pub(crate) struct Decoder {
+    /// The number of bytes that may still be decoded.
+    left: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder { left: LARGEST }
+    }
+}
+
+impl Decoder {
+    /// Replaces the encoded request body in an entry of a capture with its text. Leaves it unchanged
+    /// if it is not text.
+    pub(crate) fn decode_request(&mut self, entry: &mut Value) {
+        self.decode(entry, ["/request/postData", "/request/body"]);
+    }
+
+    /// Replaces the encoded bodies in an entry of a capture with their text, like
+    /// [`decode_request`](Decoder::decode_request).
+    pub(crate) fn decode_exchange(&mut self, entry: &mut Value) {
+        self.decode_request(entry);
+        self.decode(entry, ["/response/content", "/response/body"]);
+    }
+
+    fn decode(&mut self, entry: &mut Value, places: [&str; 2]) {
+        for place in places {
+            if let Some(Value::Object(body)) = entry.pointer_mut(place) {
+                self.decode_body(body);
+            }
         }
     }
-}
 
-fn decode_body(body: &mut Map<String, Value>) {
-    let is_base64 = body.get("encoding").is_some_and(|it| it == "base64");
-    let (from, to) = if is_base64 {
-        ("text", "text")
-    } else {
-        ("base64_string", "string")
-    };
-    let text = body
-        .get(from)
-        .and_then(Value::as_str)
-        .and_then(decoded_text);
-    if let Some(text) = text {
-        body.remove("encoding");
-        body.insert(to.to_owned(), Value::String(text));
+    fn decode_body(&mut self, body: &mut Map<String, Value>) {
+        let is_base64 = body.get("encoding").is_some_and(|it| it == "base64");
+        let (from, to) = if is_base64 {
+            ("text", "text")
+        } else {
+            ("base64_string", "string")
+        };
+        let encoded = body.get(from).and_then(Value::as_str);
+        if let Some(text) = encoded.and_then(|it| self.text(it)) {
+            body.remove("encoding");
+            body.insert(to.to_owned(), Value::String(text));
+        }
     }
-}
 
-/// Returns the text that Base64 encodes, which may be broken into lines; `None` if it is not text.
-pub(crate) fn decoded_text(base64: &str) -> Option<String> {
-    let digits: String = base64.split_whitespace().collect();
-    let bytes = STANDARD.decode(digits).ok()?;
-    let bytes = match compressed(&bytes) {
-        Some(data) => decompress_to_vec_with_limit(data, LARGEST).ok()?,
-        None => bytes,
-    };
-    String::from_utf8(bytes).ok()
+    /// Returns the text that Base64 encodes, which may be broken into lines; `None` if it is not
+    /// text, or if the document's bodies are too large.
+    pub(crate) fn text(&mut self, base64: &str) -> Option<String> {
+        let digits: String = base64.split_whitespace().collect();
+        let bytes = STANDARD.decode(digits).ok()?;
+        let bytes = match compressed(&bytes) {
+            Some(data) => decompress_to_vec_with_limit(data, self.left).ok()?,
+            None => bytes,
+        };
+        self.left = self.left.checked_sub(bytes.len())?;
+        String::from_utf8(bytes).ok()
+    }
 }
 
 /// Returns the compressed data in a gzip file; `None` if this is not a gzip file.
@@ -94,6 +112,19 @@ mod tests {
         STANDARD.encode([&head[..], fields, &data].concat())
     }
 
+    fn decoded_text(base64: &str) -> Option<String> {
+        Decoder::default().text(base64)
+    }
+
+    #[test]
+    fn the_size_of_decoded_bodies_is_limited() {
+        let mut decoder = Decoder { left: 10_000 };
+        let large = gzip(&"a".repeat(6_000), 0, b"");
+        assert_eq!(decoder.text(&large).map(|text| text.len()), Some(6_000));
+        assert_eq!(decoder.text(&large), None);
+        assert_eq!(decoder.text("e30=").as_deref(), Some("{}"));
+    }
+
     #[test]
     fn compressed_bodies_are_decoded() {
         assert_eq!(
@@ -117,7 +148,7 @@ mod tests {
             "request": {"postData": {"text": "{}"}, "body": {"encoding": "UTF-8", "base64_string": "e30="}},
             "response": {"content": {"encoding": "base64", "text": "bm8\n="}, "body": {"base64_string": "?"}},
         });
-        decode_exchange(&mut entry);
+        Decoder::default().decode_exchange(&mut entry);
         let expected = json!({
             "request": {"postData": {"text": "{}"}, "body": {"base64_string": "e30=", "string": "{}"}},
             "response": {"content": {"text": "no"}, "body": {"base64_string": "?"}},

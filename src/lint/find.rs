@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
-use super::encoded::decode_exchange;
+use super::encoded::Decoder;
 use super::litellm::{self, Recorded, Settings};
 use super::recognise::begins_with;
 use super::session::Agent;
@@ -387,7 +387,10 @@ impl Finder {
             ..here.below("log").below("entries")
         };
         if let Some(Value::Array(mut entries)) = entries {
-            entries.iter_mut().for_each(decode_exchange);
+            let mut decoder = Decoder::default();
+            entries
+                .iter_mut()
+                .for_each(|entry| decoder.decode_request(entry));
             self.each(entries, &Here { depth: 0, ..here });
         }
     }

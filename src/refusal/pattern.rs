@@ -47,6 +47,8 @@ pub(super) struct Pattern {
     letters: usize,
     /// `true` if there are spaces between the words of the sentence.
     has_spaces: bool,
+    /// `true` if the sentence began with `The `, which `parts` leaves out.
+    lacks_article: bool,
 }
 
 /// The maximum length of a hole in bytes: enough for a list of IDs, but not for another message.
@@ -120,7 +122,7 @@ fn without_brackets(text: &str) -> String {
     outside.collect()
 }
 
-/// The article that is ignored at the beginning of a sentence.
+/// The word that may be missing at the beginning of a sentence.
 const ARTICLE: &str = "The ";
 
 /// The members in an answer that may contain a sentence.
@@ -128,16 +130,17 @@ const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
     /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. A list bullet before the
-    /// sentence is ignored, as it is in the text that is searched. An article at its beginning is
-    /// ignored because people who quote a message leave it out.
+    /// sentence is ignored, as it is in the text that is searched. `The ` at its beginning may be
+    /// missing from a message, because people who quote one leave it out.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
         let sentence = sentence.trim_start_matches(BULLET);
-        let mut chars = sentence
+        let without_article = sentence
             .strip_prefix(ARTICLE)
-            .filter(|rest| rest.starts_with(char::is_alphabetic))
-            .unwrap_or(sentence)
+            .filter(|rest| rest.starts_with(char::is_alphabetic));
+        let sentence = without_article.unwrap_or(sentence);
+        let mut chars = sentence
             .trim_end_matches(['.', '\u{3002}'])
             .chars()
             .peekable();
@@ -165,6 +168,7 @@ impl Pattern {
             letters: letters.sum(),
             parts,
             has_spaces: sentence.contains(' '),
+            lacks_article: without_article.is_some(),
         }
     }
 
@@ -336,8 +340,12 @@ impl Pattern {
             && ends_at(plain, found.range.end)
     }
 
-    /// Returns `true` if a sentence may begin at a location. It cannot begin inside a word or path.
+    /// Returns `true` if a sentence may begin at a location. It cannot begin inside a word or path,
+    /// nor, without its article, after other words.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
+        if self.lacks_article && !begins_message(&plain.text[..plain.places[start]]) {
+            return false;
+        }
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
@@ -422,6 +430,17 @@ impl Pattern {
             holes,
         })
     }
+}
+
+/// Returns `true` if this text may stand before a message: if it ends with the message's article, a
+/// quote, or a mark that introduces a message.
+fn begins_message(before: &str) -> bool {
+    let unquoted = before.trim_end_matches('\'');
+    let words = unquoted.trim_end();
+    unquoted.len() < before.len()
+        || unquoted.ends_with(ARTICLE)
+        || words.is_empty()
+        || words.ends_with(INTRODUCING)
 }
 
 /// Returns the weight of a character when letters are counted. A Chinese character weighs as much

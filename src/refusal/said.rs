@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::wrapping::without_headers;
-use crate::lint::cassette;
+use crate::lint::{Decoder, cassette};
 
 /// A rejected request and its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -478,17 +478,23 @@ pub(super) fn exchanges_of_capture(document: &mut Value) -> Vec<Exchange> {
     let entries = place
         .and_then(|place| document.pointer_mut(place))
         .and_then(Value::as_array_mut);
-    entries.into_iter().flatten().filter_map(exchange).collect()
+    let mut decoder = Decoder::default();
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| exchange(entry, &mut decoder))
+        .collect()
 }
 
-fn exchange(entry: &mut Value) -> Option<Exchange> {
-    cassette::settle(entry);
-    let (request, response) = (entry.get("request")?, entry.get("response")?);
+fn exchange(entry: &mut Value, decoder: &mut Decoder) -> Option<Exchange> {
+    let response = entry.get("response")?;
     let status = [response.get("status"), response.pointer("/status/code")];
     let status = status.into_iter().flatten().find_map(Value::as_i64)?;
     if status < 400 {
         return None;
     }
+    cassette::settle(entry, decoder);
+    let (request, response) = (entry.get("request")?, entry.get("response")?);
     Some(Exchange {
         answer: text(response, &["/content/text", "/body"])?,
         url: text(request, &["/url"]),

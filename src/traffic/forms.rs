@@ -9,9 +9,7 @@ use serde_json::{Map, Value, json};
 use super::sent::Answer;
 use super::usage;
 use crate::json::rewritten;
-use crate::lint::{
-    Content, Endpoint, FoundBody, cassette, content, decode_exchange, find, is_of_litellm,
-};
+use crate::lint::{Content, Decoder, Endpoint, FoundBody, cassette, content, find, is_of_litellm};
 use crate::provider::{ApiHeaders, WireFormat};
 
 /// A request body in a log, with the data next to it.
@@ -64,7 +62,7 @@ fn options(line: &str) -> Option<Value> {
 /// Returns the requests in a document.
 pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged> {
     let mut units = Vec::new();
-    split(document, &mut units);
+    split(document, &mut Decoder::default(), &mut units);
     units
         .into_iter()
         .flat_map(|unit| logged(unit, wire))
@@ -72,23 +70,23 @@ pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged>
 }
 
 /// Splits a document into list elements, capture entries, cassette interactions, and spans.
-fn split(document: Value, units: &mut Vec<Unit>) {
+fn split(document: Value, decoder: &mut Decoder, units: &mut Vec<Unit>) {
     match document {
         Value::Array(elements) => elements
             .into_iter()
-            .for_each(|element| split(element, units)),
+            .for_each(|element| split(element, decoder, units)),
         Value::Object(mut members) => {
             if let Some(Value::Array(entries)) = members
                 .get_mut("log")
                 .and_then(|log| log.get_mut("entries"))
                 .map(Value::take)
             {
-                units.extend(entries.into_iter().map(entry));
+                units.extend(entries.into_iter().map(|it| entry(it, decoder)));
             } else if let Some(Value::Array(interactions)) =
                 members.get_mut("interactions").map(Value::take)
             {
                 units.extend(interactions.into_iter().map(|mut interaction| {
-                    cassette::settle(&mut interaction);
+                    cassette::settle(&mut interaction, decoder);
                     plain(interaction, "VCR cassette")
                 }));
             } else if let Some(spans) = spans::of(&mut members) {
@@ -111,8 +109,8 @@ fn plain(document: Value, form: &'static str) -> Unit {
 
 /// Returns an entry of a capture without splitting it further, because most entries are not
 /// requests to a model.
-fn entry(mut entry: Value) -> Unit {
-    decode_exchange(&mut entry);
+fn entry(mut entry: Value, decoder: &mut Decoder) -> Unit {
+    decoder.decode_exchange(&mut entry);
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();
     let document =

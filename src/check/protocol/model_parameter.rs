@@ -7,7 +7,7 @@ use super::taken::Taken;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::families::Breach;
-use crate::repo::{Demand, Family};
+use crate::repo::{Demand, Family, MemberPath};
 use crate::text::cut;
 
 body_rule! {
@@ -39,9 +39,15 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let mut known: Vec<(&MemberPath, Taken)> = Vec::new();
     for breach in subject.facts.breaches(subject) {
-        let taken = Taken::instead_of(&breach, subject);
-        let note = found.at(breach.value, message(&breach, &taken, subject));
+        let at = known.iter().position(|(place, _)| *place == breach.place);
+        let at = at.unwrap_or_else(|| {
+            known.push((breach.place, Taken::instead_of(&breach, subject)));
+            known.len() - 1
+        });
+        let taken = &known[at].1;
+        let note = found.at(breach.value, message(&breach, taken, subject));
         let note = match &breach.fact.demand {
             Demand::Absent { values, .. } if values.is_empty() => note.about(About::Presence),
             Demand::Absent { .. } | Demand::Value { .. } => note.about(About::Form),
@@ -51,7 +57,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else {
             note.of_model()
         };
-        note.level(breach.severity).help(help(&breach, &taken));
+        note.level(breach.severity).help(help(&breach, taken));
     }
 }
 

@@ -91,15 +91,24 @@ impl MemberPath {
         found
     }
 
-    /// Returns the name in dotted form, such as `reasoning.effort`.
+    /// Returns the name in dotted form, such as `reasoning.effort` or `stop[4]`.
     pub fn name(&self) -> String {
-        let names: Vec<&str> = self
+        let mut named = String::new();
+        for step in self
             .steps
             .iter()
-            .map(|step| &*step.name)
-            .filter(|name| !name.starts_with(ELEMENTS))
-            .collect();
-        names.join(".")
+            .filter(|step| !step.name.starts_with(ELEMENTS))
+        {
+            if step.name.bytes().all(|byte| byte.is_ascii_digit()) {
+                named.push_str(&format!("[{}]", step.name));
+                continue;
+            }
+            if !named.is_empty() {
+                named.push('.');
+            }
+            named.push_str(&step.name);
+        }
+        named
     }
 }
 
@@ -120,8 +129,9 @@ fn is_at(steps: &[Step], tokens: &[String]) -> bool {
     }
 }
 
-/// Adds the values that the steps point to. With both spellings, a value that is not a list is
-/// treated as a list with one element, as in servers that read protocol buffers.
+/// Adds the values that the steps point to; `*` stands for each element of a list, `**` for each
+/// schema. With both spellings, a value that is not a list is treated as a list with one element, as
+/// in servers that read protocol buffers.
 fn find_in<'b>(
     steps: &[Step],
     both: bool,
