@@ -15,9 +15,9 @@ pub use place::{FoundMember, MemberPath};
 pub use price::{Kept, PRICE_KEYS, Price};
 pub use property::Property;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::{Glob, GlobError, Known, MAX_GLOBS, Reader, rules, tools};
@@ -304,7 +304,7 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     reader.only(&FILE);
     reader.schema_version(1);
     let mut families: Vec<Family> = Vec::new();
-    let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+    let mut known: HashMap<Arc<str>, Span> = HashMap::default();
     let mut size = 0;
     for entry in reader.tables("family") {
         if size > MAX_SIZE {

@@ -173,7 +173,10 @@ impl Loader {
             if layer.world.kind(folders::MODEL_FAMILIES) == Err(ReadError::Missing) {
                 return Vec::new();
             }
-            match self.toml(layer.world.as_ref(), folders::MODEL_FAMILIES) {
+            let world = layer.world.as_ref();
+            match self.parsed(world, folders::MODEL_FAMILIES, |text| {
+                toml::parse_tables(text, "family")
+            }) {
                 Some((file, table)) => families::read(file, &table, &mut self.findings),
                 None => Vec::new(),
             }
@@ -387,8 +390,18 @@ impl Loader {
     }
 
     fn toml(&mut self, world: &dyn World, path: &str) -> Option<(FileId, Table)> {
+        self.parsed(world, path, toml::parse)
+    }
+
+    /// Reads and parses a file. If this fails, reports a finding and returns `None`.
+    fn parsed(
+        &mut self,
+        world: &dyn World,
+        path: &str,
+        parse: impl FnOnce(&str) -> Result<Table, toml::SyntaxError>,
+    ) -> Option<(FileId, Table)> {
         let file = self.text(world, path)?;
-        match toml::parse(self.sources.get(file).text()) {
+        match parse(self.sources.get(file).text()) {
             Ok(table) => Some((file, table)),
             Err(error) => {
                 self.findings.push(not_toml(file, error));
