@@ -354,7 +354,7 @@ struct Converter {
 impl Converter {
     fn table(&self, table: &toml_edit::Table) -> Table {
         let mut entries = Vec::with_capacity(table.len());
-        for (name, item) in table.iter() {
+        for (name, item) in table {
             let span = table.key(name).and_then(toml_edit::Key::span);
             let node = self.item(item, span.clone());
             entries.push((self.key(name, span, &node), node));
@@ -364,7 +364,7 @@ impl Converter {
 
     fn inline_table(&self, table: &toml_edit::InlineTable) -> Table {
         let mut entries = Vec::with_capacity(table.len());
-        for (name, value) in table.iter() {
+        for (name, value) in table {
             let span = table.key(name).and_then(toml_edit::Key::span);
             let node = self.value(value, span.clone());
             entries.push((self.key(name, span, &node), node));
