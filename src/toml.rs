@@ -233,8 +233,8 @@ fn whole(text: &str) -> Result<Table, SyntaxError> {
     Ok(Converter { offset: 0 }.table(document.as_table()))
 }
 
-/// Parses a file that mostly consists of `[[name]]` tables. Parses each of these tables on its own,
-/// because `toml_edit`'s tree of a long file needs 25 times as much memory as its text.
+/// Parses a file that mostly consists of `[[name]]` tables, a few of them at a time, because
+/// `toml_edit`'s tree of a file needs about 20 times as much memory as its text.
 ///
 /// # Errors
 ///
@@ -352,31 +352,18 @@ struct Converter {
 }
 
 impl Converter {
-    fn table(&self, table: &toml_edit::Table) -> Table {
+    fn table(&self, table: &dyn toml_edit::TableLike) -> Table {
         let mut entries = Vec::with_capacity(table.len());
-        for (name, item) in table {
+        for (name, item) in table.iter() {
             let span = table.key(name).and_then(toml_edit::Key::span);
             let node = self.item(item, span.clone());
-            entries.push((self.key(name, span, &node), node));
+            let key = Key {
+                name: name.to_owned(),
+                span: span.map_or(node.span.clone(), |span| self.moved(&span)),
+            };
+            entries.push((key, node));
         }
         Table { entries }
-    }
-
-    fn inline_table(&self, table: &toml_edit::InlineTable) -> Table {
-        let mut entries = Vec::with_capacity(table.len());
-        for (name, value) in table {
-            let span = table.key(name).and_then(toml_edit::Key::span);
-            let node = self.value(value, span.clone());
-            entries.push((self.key(name, span, &node), node));
-        }
-        Table { entries }
-    }
-
-    fn key(&self, name: &str, span: Option<Range<usize>>, node: &Node) -> Key {
-        Key {
-            name: name.to_owned(),
-            span: span.map_or(node.span.clone(), |span| self.moved(&span)),
-        }
     }
 
     fn item(&self, item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
@@ -416,7 +403,7 @@ impl Converter {
                 elements.extend(inner.iter().map(|it| self.value(it, Some(span.clone()))));
                 Kind::Array(elements)
             }
-            toml_edit::Value::InlineTable(inner) => Kind::Table(self.inline_table(inner)),
+            toml_edit::Value::InlineTable(inner) => Kind::Table(self.table(inner)),
         };
         Node {
             kind,

@@ -97,7 +97,7 @@ impl MemberPath {
         for step in self
             .steps
             .iter()
-            .filter(|step| !step.name.starts_with(ELEMENTS))
+            .filter(|step| ![ELEMENTS, SCHEMAS].contains(&&*step.name))
         {
             if step.name.bytes().all(|byte| byte.is_ascii_digit()) {
                 named.push_str(&format!("[{}]", step.name));
