@@ -1,5 +1,5 @@
-//! Generates validators for the bundled wire schemas, and compresses the bundled files and the
-//! refusal dictionary, when the program is built.
+//! Generates validators for the bundled wire schemas, and compresses the bundled files, the model
+//! families and the refusal dictionary, when the program is built.
 
 // The library's rule that only `system` accesses the outside world does not apply to a build
 // script.
@@ -9,6 +9,7 @@
 mod columns;
 #[path = "../src/check/schema/extend.rs"]
 mod extend;
+mod families;
 #[expect(dead_code, reason = "the build needs only some of the names")]
 #[path = "../src/repo/folders.rs"]
 mod folders;
@@ -45,13 +46,11 @@ fn main() {
         &output.join("refusals.deflate"),
         &columns.expect("columns are JSON"),
     );
+    let families = families::json(&text(&project.join(folders::MODEL_FAMILIES)));
+    write_compressed(&output.join("model-families.deflate"), &families);
     let bundled = folders::ALL
         .into_iter()
-        .flat_map(|folder| files(&project, folder))
-        .chain([(
-            folders::MODEL_FAMILIES.to_owned(),
-            text(&project.join(folders::MODEL_FAMILIES)),
-        )]);
+        .flat_map(|folder| files(&project, folder));
     let bundled: Vec<String> = bundled.flat_map(|(path, text)| [path, text]).collect();
     write_compressed(&output.join("bundled.deflate"), &bundled.join("\0"));
 }

@@ -4,6 +4,7 @@
 //! file. Output: a [`Table`] in the author's order, with byte spans for keys and values. This
 //! module does not interpret the keys.
 
+mod json;
 mod mistake;
 mod string;
 
@@ -224,69 +225,9 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
             &format!("a TOML file can have at most {MAX_VALUES} keys and values"),
         ));
     }
-    whole(text)
-}
-
-fn whole(text: &str) -> Result<Table, SyntaxError> {
     let document =
         toml_edit::Document::parse(text).map_err(|error| mistake::explain(text, &error))?;
-    Ok(Converter { offset: 0 }.table(document.as_table()))
-}
-
-/// Parses a file that mostly consists of `[[name]]` tables, a few of them at a time, because
-/// `toml_edit`'s tree of a file needs about 20 times as much memory as its text.
-///
-/// # Errors
-///
-/// The same as for [`parse`].
-pub fn parse_tables(text: &str, name: &str) -> Result<Table, SyntaxError> {
-    if text.len() > MAX_BYTES || too_many_values(text).is_some() {
-        return parse(text);
-    }
-    match tables(text, name, PART_BYTES) {
-        Some(table) => Ok(table),
-        None => whole(text),
-    }
-}
-
-/// The minimum size in bytes of the parts of a file that are parsed on their own.
-const PART_BYTES: usize = 16 * 1024;
-
-/// Parses the `[[name]]` tables of a file part by part; `None` if the file has anything else after
-/// the first of them, or a mistake.
-fn tables(text: &str, name: &str, part_bytes: usize) -> Option<Table> {
-    let header = format!("\n[[{name}]]\n");
-    let mut starts = memchr::memmem::find_iter(text.as_bytes(), &header).map(|at| at + 1);
-    let first = starts.next()?;
-    let mut root = whole(&text[..first]).ok()?;
-    if root.get(name).is_some() {
-        return None;
-    }
-    let mut found: Option<(Key, Node)> = None;
-    let mut start = first;
-    for end in starts.chain([text.len()]) {
-        if end - start < part_bytes && end < text.len() {
-            continue;
-        }
-        let document = toml_edit::Document::parse(&text[start..end]).ok()?;
-        let part = Converter { offset: start }.table(document.as_table());
-        let [(key, node)] = <[_; 1]>::try_from(part.entries).ok()?;
-        match (&mut found, node.kind) {
-            (None, kind @ Kind::Array(_)) => found = Some((key, Node { kind, ..node })),
-            (Some((_, known)), Kind::Array(more)) => {
-                let Kind::Array(elements) = &mut known.kind else {
-                    return None;
-                };
-                elements.extend(more);
-                // The span reaches from the first header to the last one.
-                known.span.end = node.span.end;
-            }
-            _ => return None,
-        }
-        start = end;
-    }
-    root.entries.extend(found);
-    Some(root)
+    Ok(table(document.as_table()))
 }
 
 fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
@@ -345,75 +286,61 @@ fn first_header(text: &str) -> usize {
 /// The maximum number of lines to try individually.
 const SALVAGED_LINES: usize = 200;
 
-/// Converts `toml_edit`'s tree of a part of a file.
-struct Converter {
-    /// The position of the part in the file, in bytes.
-    offset: usize,
+/// Converts `toml_edit`'s tree.
+fn table(table: &dyn toml_edit::TableLike) -> Table {
+    let mut entries = Vec::with_capacity(table.len());
+    for (name, inner) in table.iter() {
+        let span = table.key(name).and_then(toml_edit::Key::span);
+        let node = item(inner, span.clone());
+        let key = Key {
+            name: name.to_owned(),
+            span: span.unwrap_or(node.span.clone()),
+        };
+        entries.push((key, node));
+    }
+    Table { entries }
 }
 
-impl Converter {
-    fn table(&self, table: &dyn toml_edit::TableLike) -> Table {
-        let mut entries = Vec::with_capacity(table.len());
-        for (name, item) in table.iter() {
-            let span = table.key(name).and_then(toml_edit::Key::span);
-            let node = self.item(item, span.clone());
-            let key = Key {
-                name: name.to_owned(),
-                span: span.map_or(node.span.clone(), |span| self.moved(&span)),
-            };
-            entries.push((key, node));
-        }
-        Table { entries }
-    }
-
-    fn item(&self, item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
-        match item {
-            toml_edit::Item::Value(inner) => self.value(inner, key),
-            toml_edit::Item::Table(inner) => Node {
-                kind: Kind::Table(self.table(inner)),
-                span: self.moved(&inner.span().or(key).unwrap_or_default()),
-            },
-            toml_edit::Item::ArrayOfTables(inner) => {
-                let tables = inner.iter().map(|inner| Node {
-                    kind: Kind::Table(self.table(inner)),
-                    span: self.moved(&inner.span().or(key.clone()).unwrap_or_default()),
-                });
-                Node {
-                    kind: Kind::Array(exactly(tables)),
-                    span: self.moved(&inner.span().or(key.clone()).unwrap_or_default()),
-                }
+fn item(item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
+    match item {
+        toml_edit::Item::Value(inner) => value(inner, key),
+        toml_edit::Item::Table(inner) => Node {
+            kind: Kind::Table(table(inner)),
+            span: inner.span().or(key).unwrap_or_default(),
+        },
+        toml_edit::Item::ArrayOfTables(inner) => {
+            let tables = inner.iter().map(|inner| Node {
+                kind: Kind::Table(table(inner)),
+                span: inner.span().or(key.clone()).unwrap_or_default(),
+            });
+            Node {
+                kind: Kind::Array(exactly(tables)),
+                span: inner.span().or(key.clone()).unwrap_or_default(),
             }
-            toml_edit::Item::None => Node {
-                kind: Kind::Table(Table::default()),
-                span: self.moved(&key.unwrap_or_default()),
-            },
         }
+        toml_edit::Item::None => Node {
+            kind: Kind::Table(Table::default()),
+            span: key.unwrap_or_default(),
+        },
     }
+}
 
-    fn value(&self, value: &toml_edit::Value, key: Option<Range<usize>>) -> Node {
-        let span = value.span().or(key).unwrap_or_default();
-        let kind = match value {
-            toml_edit::Value::String(inner) => Kind::String(inner.value().clone()),
-            toml_edit::Value::Integer(inner) => Kind::Integer(*inner.value()),
-            toml_edit::Value::Float(inner) => Kind::Float(*inner.value()),
-            toml_edit::Value::Boolean(inner) => Kind::Boolean(*inner.value()),
-            toml_edit::Value::Datetime(inner) => Kind::Datetime(inner.value().to_string()),
-            toml_edit::Value::Array(inner) => {
-                let mut elements = Vec::with_capacity(inner.len());
-                elements.extend(inner.iter().map(|it| self.value(it, Some(span.clone()))));
-                Kind::Array(elements)
-            }
-            toml_edit::Value::InlineTable(inner) => Kind::Table(self.table(inner)),
-        };
-        Node {
-            kind,
-            span: self.moved(&span),
+fn value(from: &toml_edit::Value, key: Option<Range<usize>>) -> Node {
+    let span = from.span().or(key).unwrap_or_default();
+    let kind = match from {
+        toml_edit::Value::String(inner) => Kind::String(inner.value().clone()),
+        toml_edit::Value::Integer(inner) => Kind::Integer(*inner.value()),
+        toml_edit::Value::Float(inner) => Kind::Float(*inner.value()),
+        toml_edit::Value::Boolean(inner) => Kind::Boolean(*inner.value()),
+        toml_edit::Value::Datetime(inner) => Kind::Datetime(inner.value().to_string()),
+        toml_edit::Value::Array(inner) => {
+            let mut elements = Vec::with_capacity(inner.len());
+            elements.extend(inner.iter().map(|it| value(it, Some(span.clone()))));
+            Kind::Array(elements)
         }
-    }
-
-    fn moved(&self, span: &Range<usize>) -> Range<usize> {
-        span.start + self.offset..span.end + self.offset
-    }
+        toml_edit::Value::InlineTable(inner) => Kind::Table(table(inner)),
+    };
+    Node { kind, span }
 }
 
 /// Collects a list without spare capacity: the tables of profiles stay in memory, and most are
@@ -446,27 +373,6 @@ mod tests {
         let a = body.get("a").expect("there");
         assert_eq!(&text[a.span.clone()], "[1, {k = 2.0}]");
         assert_eq!(&text[body.entry("a").expect("there").0.span.clone()], "a");
-    }
-
-    #[test]
-    fn tables_are_read_one_by_one_as_in_the_whole() {
-        let text = "v = 1\n# [[t]]\n[[t]]\na = 1\n[[t.u]]\nb = \"c\"\n[[t.u]]\n\n# more\n[[t]]\na = {x = [1, 2]}\n";
-        assert_eq!(parse_tables(text, "t"), parse(text));
-        assert_eq!(tables(text, "t", 1), parse(text).ok());
-        for text in [
-            "a = 1\n",
-            "t = 1\n[[t]]\na = 1\n",
-            "a = 1\n[[t]]\nb = 1\n[c]\n",
-            "a = 1\n[[t]]\nb = \"\"\"\n[[t]]\n\"\"\"\n",
-            "a = 1\n[[t]]\nb = \n",
-        ] {
-            assert_eq!(tables(text, "t", 1), None, "{text}");
-            assert_eq!(parse_tables(text, "t"), parse(text), "{text}");
-        }
-        let families = include_str!("../model-families.toml");
-        for size in [1, PART_BYTES] {
-            assert_eq!(tables(families, "family", size), parse(families).ok());
-        }
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! Input: the file in each layer. Output: [`Family`]s with [`Fact`]s about body members. This
 //! module determines which families apply to a model; the bodies are checked elsewhere.
 
+mod bundled;
 mod name;
 mod place;
 mod price;
 mod property;
 mod told;
 
+pub(super) use bundled::bundled;
 pub use name::{ModelName, normal_name};
 pub use place::{FoundMember, MemberPath};
 pub use price::{Kept, PRICE_KEYS, Price};

@@ -170,13 +170,7 @@ impl Loader {
             } else {
                 String::new()
             };
-            if layer.world.kind(folders::MODEL_FAMILIES) == Err(ReadError::Missing) {
-                return Vec::new();
-            }
-            let world = layer.world.as_ref();
-            match self.parsed(world, folders::MODEL_FAMILIES, |text| {
-                toml::parse_tables(text, "family")
-            }) {
+            match self.family_table(layer.world.as_ref()) {
                 Some((file, table)) => families::read(file, &table, &mut self.findings),
                 None => Vec::new(),
             }
@@ -189,6 +183,18 @@ impl Loader {
             .into_iter()
             .map(Arc::new)
             .collect()
+    }
+
+    fn family_table(&mut self, world: &dyn World) -> Option<(FileId, Table)> {
+        if world.is_built_in() {
+            let shown = format!("{}{}", self.shown_below, folders::MODEL_FAMILIES);
+            let file = self.sources.add(shown.as_str(), SourceText::salvage(b""));
+            return Some((file, families::bundled()));
+        }
+        if world.kind(folders::MODEL_FAMILIES) == Err(ReadError::Missing) {
+            return None;
+        }
+        self.toml(world, folders::MODEL_FAMILIES)
     }
 
     fn rosters(&mut self, layer: &Layer) -> Vec<Roster> {
@@ -389,19 +395,10 @@ impl Loader {
             .push(finding.related(Span::file_start(known.file), "the other one"));
     }
 
-    fn toml(&mut self, world: &dyn World, path: &str) -> Option<(FileId, Table)> {
-        self.parsed(world, path, toml::parse)
-    }
-
     /// Reads and parses a file. If this fails, reports a finding and returns `None`.
-    fn parsed(
-        &mut self,
-        world: &dyn World,
-        path: &str,
-        parse: impl FnOnce(&str) -> Result<Table, toml::SyntaxError>,
-    ) -> Option<(FileId, Table)> {
+    fn toml(&mut self, world: &dyn World, path: &str) -> Option<(FileId, Table)> {
         let file = self.text(world, path)?;
-        match parse(self.sources.get(file).text()) {
+        match toml::parse(self.sources.get(file).text()) {
             Ok(table) => Some((file, table)),
             Err(error) => {
                 self.findings.push(not_toml(file, error));
