@@ -506,7 +506,7 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
         Basis::Words => text!(
-            "This text contains no known error message. Its wording suggests:
+            "This text contains no known error message. A guess from its words:
 
 "
         ),
