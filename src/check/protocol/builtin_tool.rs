@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, lets_tools_mix, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::{Server, VLLM, WireFormat};
+use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/builtin-tool", "a built-in tool lacks a required field, or has one that is not allowed",
@@ -30,7 +30,7 @@ body_rule! {
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
      llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them (reported as a \
-     warning). LM Studio rejects `namespace`. A report says that vLLM rejects `namespace` and `custom` (reported as a warning).\n\n\
+     warning). LM Studio rejects `namespace`.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
@@ -46,7 +46,6 @@ body_rule! {
             "OpenAI: *Deferred tools require tools.tool_search*",
         "lmstudio-ai/lmstudio-bug-tracker#1812": "LM Studio rejects `namespace`",
         "lmstudio-ai/lmstudio-bug-tracker#1810": "LM Studio: the same error",
-        "vllm-project/vllm#49493": "vLLM: *tool type namespace not supported*",
         "pkg:pypi/google-genai@3.4#types.py":
             "Gemini's `GoogleSearch` and `FileSearch` list their fields",
         "anthropics/anthropic-sdk-csharp#255":
@@ -79,14 +78,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 unfound(&tools, found);
             }
             Server::LmStudio => tools.iter().for_each(|tool| lmstudio(tool, found)),
-            Server::Unknown => {
-                if subject.may_run(VLLM) {
-                    tools.iter().for_each(|tool| vllm(tool, found));
-                }
-                tools
-                    .iter()
-                    .for_each(|tool| without_server(tool, false, found));
-            }
+            Server::Unknown => tools
+                .iter()
+                .for_each(|tool| without_server(tool, false, found)),
             Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
             _ => {}
         },
@@ -380,22 +374,6 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
                 "LM Studio does not support tools of type `namespace`",
             )
             .help("declare its functions individually");
-    }
-}
-
-/// The kinds of tools that `OpenAI` clients send and that vLLM was observed to reject.
-const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
-
-fn vllm<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
-    if NOT_AT_VLLM.contains(&tool.kind) {
-        let message = format!(
-            "a report says that vLLM does not support tools of type `{}`",
-            tool.kind
-        );
-        found
-            .at(tool.object, message)
-            .warning()
-            .help("declare functions instead");
     }
 }
 
