@@ -136,8 +136,12 @@ impl Explanation {
 
     /// Returns `true` if another explanation contains the sentence or its beginning. Also returns
     /// `true` if the other explanation has the same sentence, but keeps the beginning of a path, or
-    /// spaces at line breaks, that are missing here.
+    /// spaces at line breaks, that are missing here. Words around a message contain it, but do not
+    /// replace it.
     pub(super) fn is_part_of(&self, other: &Explanation) -> bool {
+        if other.refusal.wraps && !self.refusal.wraps {
+            return false;
+        }
         let paths = self.path.as_deref().zip(other.path.as_deref());
         let is_same = std::ptr::eq(self.refusal, other.refusal);
         let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail))

@@ -68,6 +68,22 @@ pub(super) fn answer_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     }
 }
 
+/// Returns the answer's schema, strict or not.
+pub(super) fn answer_schema<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    match subject.wire {
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
+            subject.member("format").filter(|it| it.is_object())
+        }
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::AnthropicMessages
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::LlamaCppInfill => answer_format(subject)?.get("schema"),
+    }
+}
+
 fn is_strict(format: &Value) -> bool {
     format.get("strict") == Some(&Value::Bool(true))
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::pattern::unread_by_claude;
 use super::references;
 use super::schemas::{
-    answer_format, check_groq_patterns, check_lookaround, is_of_type, strict, strict_format,
+    answer_schema, check_groq_patterns, check_lookaround, is_of_type, strict, strict_format,
 };
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
@@ -39,7 +39,8 @@ body_rule! {
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
      Other servers ignore `strict`, or nothing is known about them; for them, an unknown `type` in the answer's schema, or a `required` \
-     that is not a list, is a warning.\n\n\
+     that is not a list, is a warning. Anthropic and Ollama reject a `$ref` in the answer's schema to a definition that the schema does \
+     not contain; for other servers, this is a warning.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
@@ -75,6 +76,8 @@ body_rule! {
         "elizaOS/eliza#16499": "Claude accepts at most 20 strict tools",
         "camel-ai/camel#4171": "Claude enforces all three limits",
         "egonSchiele/agency-lang#487": "Claude: *Circular reference detected*",
+        "langchain4j/langchain4j#5131": "Claude: *Reference to non-existent definition*",
+        "datalab-to/marker#984": "Ollama: *invalid JSON schema in format*, for a lost reference",
     }
 }
 
@@ -215,29 +218,54 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         });
     }
-    if let Some(format) = answer_format(subject).filter(|_| is_of_openai) {
+    let Some(answer) = answer_schema(subject) else {
+        return;
+    };
+    if is_of_openai {
         let is_strict = strict_format(subject).is_some();
-        if let Some(answer) = format.get("schema") {
-            visit(answer, &mut |inner| {
-                check_form(inner, is_strict, found);
-                check_lookaround(inner, found);
-            });
-        }
+        visit(answer, &mut |inner| {
+            check_form(inner, is_strict, found);
+            check_lost(answer, inner, false, found);
+            check_lookaround(inner, found);
+        });
     } else {
         answer_types(subject, found);
-        if subject.server == Server::Groq
-            && let Some(answer) = answer_format(subject).and_then(|format| format.get("schema"))
-        {
-            visit(answer, &mut |inner| check_groq_patterns(inner, found));
-        }
+    }
+    if subject.server == Server::Groq {
+        visit(answer, &mut |inner| check_groq_patterns(inner, found));
     }
 }
 
 /// Reports invalid JSON Schema in the response schema, for a server other than OpenAI. Servers that
 /// compile the schema to a grammar reject it.
 fn answer_types<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if let Some(answer) = answer_format(subject).and_then(|format| format.get("schema")) {
-        visit(answer, &mut |inner| check_form(inner, false, found));
+    let rejects_lost = match subject.wire {
+        WireFormat::AnthropicMessages => subject.server.is_claude(),
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => true,
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::LlamaCppInfill => false,
+    };
+    if let Some(answer) = answer_schema(subject) {
+        visit(answer, &mut |inner| {
+            check_form(inner, false, found);
+            check_lost(answer, inner, rejects_lost, found);
+        });
+    }
+}
+
+/// Reports a reference in the response schema to a definition that the schema does not contain.
+/// Another rule checks tool schemas.
+fn check_lost<'b>(root: &'b Value, inner: &'b Value, is_rejected: bool, found: &mut Found<'b>) {
+    if references::is_lost(root, inner) {
+        let message = "this reference points to a schema that does not exist";
+        let note = found.at_member(inner, "$ref", message);
+        let note = if is_rejected { note } else { note.warning() };
+        note.known_from(&["langchain4j/langchain4j#5131", "datalab-to/marker#984"])
+            .help("add the schema under `$defs` at the root of the schema, or write it here");
     }
 }
 
