@@ -66,7 +66,7 @@ fn write(path: &Path, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("the output folder can be written");
 }
 
-/// Returns the text of a file. Zero bytes separate files, so a file cannot contain them.
+/// Returns the text of a file. Zero bytes separate the bundled files, so no file may contain them.
 fn text(path: &Path) -> String {
     let text = std::fs::read_to_string(path);
     let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,4 +1,5 @@
-//! Parses TOML text into a tree in which every node has its location.
+//! Parses TOML text into a tree in which every node has its location. `json` reads trees without
+//! locations, which the build script has converted.
 //!
 //! This module is the only user of `toml_edit` and its lexer. Input: the normalised text of one
 //! file. Output: a [`Table`] in the author's order, with byte spans for keys and values. This
@@ -18,7 +19,7 @@ pub struct Node {
     /// The value itself.
     pub kind: Kind,
     /// The byte range of the value, including quotes and brackets. For a table with a header, the
-    /// byte range of the header.
+    /// byte range of the header. Empty if the build script has converted the value.
     pub span: Range<usize>,
 }
 

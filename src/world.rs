@@ -51,8 +51,9 @@ pub trait World: Send + Sync {
         self.read_within(path, MAX_FILE_BYTES)
     }
 
-    /// Returns `true` if the files are those that are built into the program. Their schemas are not
-    /// compared with the bundled ones, so only [`Embedded`](crate::system::Embedded) returns `true`.
+    /// Returns `true` if the files are those that are built into the program: their schemas are not
+    /// compared with the bundled ones, and the model families are the program's own. Only
+    /// [`Embedded`](crate::system::Embedded) returns `true`; a world that wraps it must pass this on.
     fn is_built_in(&self) -> bool {
         false
     }

@@ -13,7 +13,7 @@ pub(crate) const ROLES: &str = "roles";
 /// The folder for JSON Schemas.
 pub(crate) const SCHEMAS: &str = "schemas";
 
-/// The file with facts about models, the only bundled file at the root.
+/// The file with facts about models. The build script converts the bundled one.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
 /// The settings file, which marks the root of a repository.

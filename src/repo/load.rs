@@ -27,7 +27,8 @@ pub struct LoadOptions {
 }
 
 /// Reads a repository. `bundled` contains the files embedded in the program, which are ignored if
-/// the root itself is the bundled layer.
+/// the root itself is the bundled layer. If they are built in, the model families are the program's
+/// own.
 pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Loaded {
     let mut loader = Loader::default();
     let config = loader.config(&own);
@@ -56,12 +57,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
         });
     }
     for layer in &layers {
-        let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
-        loader.shown_below = if is_embedded {
-            BUNDLED.to_owned()
-        } else {
-            String::new()
-        };
+        loader.shown_below = shown_below(layer, &config);
         loader.layer(layer);
     }
     let families = loader.families(&layers, &config);
@@ -78,6 +74,12 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
         },
         findings: loader.findings,
     }
+}
+
+/// Returns the prefix that reports put before the paths of a layer.
+fn shown_below(layer: &Layer, config: &Config) -> String {
+    let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
+    if is_embedded { BUNDLED } else { "" }.to_owned()
 }
 
 /// Reads a `tools.toml`. The root of `world` is the file's folder; nothing outside it is read.
@@ -164,12 +166,7 @@ impl Loader {
     /// excluded.
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
-            let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
-            self.shown_below = if is_embedded {
-                BUNDLED.to_owned()
-            } else {
-                String::new()
-            };
+            self.shown_below = shown_below(layer, config);
             match self.family_table(layer.world.as_ref()) {
                 Some((file, table)) => families::read(file, &table, &mut self.findings),
                 None => Vec::new(),
@@ -185,6 +182,8 @@ impl Loader {
             .collect()
     }
 
+    /// Reads a layer's families. The program's own were converted when it was built: they have no
+    /// locations, and their file is empty.
     fn family_table(&mut self, world: &dyn World) -> Option<(FileId, Table)> {
         if world.is_built_in() {
             let shown = format!("{}{}", self.shown_below, folders::MODEL_FAMILIES);
