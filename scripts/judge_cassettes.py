@@ -151,14 +151,14 @@ def headers_of(value: Any) -> dict[str, str]:
 
 
 def of_vcr(interaction: dict) -> tuple[dict, dict]:
-    """A request and a response of VCR's, in the form of a log's line."""
+    """A request and a response of VCR's, in the form of a log's line. go-vcr has the number of the status in `code`."""
     sent, came = interaction.get("request") or {}, interaction.get("response") or {}
     request = {
         "method": sent.get("method"), "url": sent.get("uri") or sent.get("url"), "headers": sent.get("headers"),
         "body": body_of(sent.get("body"), sent.get("parsed_body")),
     }
     answer = came.get("parsed_body", came.get("body"))
-    return request, {"status": status_of(came.get("status")), "body": answer}
+    return request, {"status": status_of(came.get("code", came.get("status"))), "body": answer}
 
 
 def of_nock(entry: dict) -> tuple[dict, dict]:

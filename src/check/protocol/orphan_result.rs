@@ -10,7 +10,8 @@ body_rule! {
     Error "protocol/orphan-result", "a tool result has no matching call",
     "A result refers to a call that the model made directly before. APIs reject a result whose call was dropped or has a different id; \
      local and unknown servers accept it (reported as a warning). Usually a template leaves out assistant messages without text, together \
-     with their calls. A result that comes too late is reported at its call: `protocol/unanswered-call`.\n\n\
+     with their calls. A result that comes too late is reported at its call: `protocol/unanswered-call`. Gemini counts the \
+     responses to a turn's calls, and accepts one with another name (reported as a warning).\n\n\
      * wrong: `user`, then `tool`\n\
      * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
      A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) comes after its `server_tool_use`, in the same message or, \
@@ -24,6 +25,8 @@ body_rule! {
             "Claude: *must have a corresponding `server_tool_use` block before it*",
         "anthropics/claude-code#64383": "Claude: the same error",
         "langchain-ai/langchain#27799": "Gemini requires a response right after its call",
+        "https://github.com/docker/docker-agent/blob/main/e2e/testdata/cassettes/TestExec_Gemini_ToolCall.yaml":
+            "Gemini accepted a response with another name (recorded)",
         "agentjido/req_llm#966":
             "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
         "vercel/ai#8216": "OpenAI: *No tool call found for function call output*",
@@ -58,6 +61,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.help(
             "if a result is kept, keep the message that calls the tool too, with the same id",
         );
+    }
+    for call in &pairs.calls {
+        if let (Some(result), Some(name)) = (call.misnamed, call.call.name) {
+            let message = format!(
+                "this response stands in place of that of `{}`, but has another name: Gemini accepts it, but the model may not know what \
+                 it answers",
+                cut(name, 60)
+            );
+            found
+                .at(result, message)
+                .warning()
+                .help("write the name of the called function");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds the result of each call, depending on wire format and server, for the rules about calls
 //! and results.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
@@ -114,10 +114,16 @@ pub(super) struct MatchedCall<'b> {
     /// The index of the entry with the result, and `true` if the server looks there. `None` if the
     /// call has no result.
     pub(super) answer: Option<(usize, bool)>,
+    /// The result's value, if it has the name of another function.
+    pub(super) misnamed: Option<&'b Value>,
+    /// The index of the first entry where the server looks for the result.
+    place: usize,
 }
 
 /// A result that matches no open call.
 pub(super) struct Stray<'b> {
+    /// The index of the entry with the result.
+    entry: usize,
     /// The result's value in the body.
     pub(super) value: &'b Value,
     /// The result as read from its value.
@@ -134,7 +140,8 @@ impl MatchedCall<'_> {
 }
 
 impl<'b> Pairs<'b> {
-    /// Matches calls and results by ID or, in formats without IDs, by name and order.
+    /// Matches calls and results by ID or, in formats without IDs, by name and order. Of the rest,
+    /// a result with a name that stands where the server looks for that of a call answers it.
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
         let mut pairs = Pairs {
             calls: Vec::new(),
@@ -153,6 +160,8 @@ impl<'b> Pairs<'b> {
                     value: part.value,
                     call,
                     answer: None,
+                    misnamed: None,
+                    place: turn.start,
                 });
             } else if let Some(result) = part.outcome() {
                 pairs.answer(at, part.value, result, &index, |call| match answers {
@@ -163,7 +172,32 @@ impl<'b> Pairs<'b> {
                 });
             }
         }
+        if answers == Answers::Next {
+            pairs.match_by_place();
+        }
         pairs
+    }
+
+    /// Matches results that have a name, but no ID, with calls by their place alone, because Gemini
+    /// counts results and does not compare their names.
+    fn match_by_place(&mut self) {
+        let mut open: HashMap<usize, VecDeque<usize>> = HashMap::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            if call.answer.is_none() && call.call.id.is_none() {
+                open.entry(call.place).or_default().push_back(index);
+            }
+        }
+        for stray in std::mem::take(&mut self.strays) {
+            let is_by_place = stray.result.id.is_none() && stray.result.name.is_some();
+            let calls = open.get_mut(&stray.entry).filter(|_| is_by_place);
+            match calls.and_then(VecDeque::pop_front) {
+                Some(index) => {
+                    self.calls[index].answer = Some((stray.entry, true));
+                    self.calls[index].misnamed = Some(stray.value);
+                }
+                None => self.strays.push(stray),
+            }
+        }
     }
 
     fn answer(
@@ -191,6 +225,7 @@ impl<'b> Pairs<'b> {
                     .iter()
                     .any(|index| result.id.is_some() || is_in_reach(&calls[*index]));
                 self.strays.push(Stray {
+                    entry: at,
                     value,
                     result,
                     is_second,
