@@ -20,8 +20,8 @@ mod validators;
 
 use std::path::{Path, PathBuf};
 
-/// The compression level: higher levels gain little, and slow down the build script.
-const LEVEL: u8 = 6;
+/// The compression level. Level 10 gains almost nothing, and takes much longer.
+const LEVEL: u8 = 9;
 
 fn main() {
     let others = [
