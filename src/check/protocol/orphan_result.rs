@@ -25,8 +25,8 @@ body_rule! {
             "Claude: *must have a corresponding `server_tool_use` block before it*",
         "anthropics/claude-code#64383": "Claude: the same error",
         "langchain-ai/langchain#27799": "Gemini requires a response right after its call",
-        "https://github.com/docker/docker-agent/blob/main/e2e/testdata/cassettes/TestExec_Gemini_ToolCall.yaml":
-            "Gemini accepted a response with another name (recorded)",
+        "recorded: docker-agent, e2e/testdata/cassettes/TestExec_Gemini_ToolCall.yaml":
+            "Gemini accepted a response with another name",
         "agentjido/req_llm#966":
             "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
         "vercel/ai#8216": "OpenAI: *No tool call found for function call output*",
