@@ -4,6 +4,11 @@
 //! A repository's own schemas, and extensions that no bundled file lists, have no generated
 //! validators. [`Document`](super::document::Document) compiles them on first use.
 
+#![allow(
+    unused_qualifications,
+    reason = "generated code names functions by their full paths"
+)]
+
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 

@@ -245,7 +245,10 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
             .get("properties")
             .is_some_and(|properties| properties.get(segment).is_some());
         return if is_there {
-            options(schema, format!("{at}/properties/{name}"), search, |_| true)
+            let place = format!("{at}/properties/{name}");
+            options(schema, place, search, |option| {
+                may_have_members(schema, option)
+            })
         } else {
             Ok(())
         };
@@ -265,6 +268,12 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
                 .is_some_and(|element| picks(schema, element, key, value))
         })
     })
+}
+
+/// Returns `true` unless a schema accepts only null.
+fn may_have_members(schema: &Value, at: &str) -> bool {
+    let named = schema.pointer(at).and_then(|node| node.get("type"));
+    named.and_then(Value::as_str) != Some("null")
 }
 
 /// Finds the alternatives of a schema that `is_meant` accepts. A schema without alternatives is
