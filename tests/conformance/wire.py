@@ -247,6 +247,8 @@ def lint_schema(schema):
                     problems.append(f"{at}: oneOf without x-reqc-discriminator")
                 seen = set()
                 for branch in node["oneOf"]:
+                    if resolve(branch).get("type") == "null":  # it has no members
+                        continue
                     prop = resolve(branch).get("properties", {}).get(key, {})
                     values = [prop["const"]] if "const" in prop else prop.get("enum")
                     if not values:
