@@ -176,7 +176,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             | WireFormat::LlamaCppInfill,
             _,
         ) => {
-            answer_types(subject, found);
+            if let Some(answer) = answer_schema(subject) {
+                answer_types(subject, answer, found);
+            }
             return;
         }
     };
@@ -229,7 +231,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_lookaround(inner, found);
         });
     } else {
-        answer_types(subject, found);
+        answer_types(subject, answer, found);
     }
     if subject.server == Server::Groq {
         visit(answer, &mut |inner| check_groq_patterns(inner, found));
@@ -238,7 +240,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Reports invalid JSON Schema in the response schema, for a server other than OpenAI. Servers that
 /// compile the schema to a grammar reject it.
-fn answer_types<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+fn answer_types<'b>(subject: &Subject<'b>, answer: &'b Value, found: &mut Found<'b>) {
     let rejects_lost = match subject.wire {
         WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => true,
@@ -249,12 +251,10 @@ fn answer_types<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         | WireFormat::MistralFim
         | WireFormat::LlamaCppInfill => false,
     };
-    if let Some(answer) = answer_schema(subject) {
-        visit(answer, &mut |inner| {
-            check_form(inner, false, found);
-            check_lost(answer, inner, rejects_lost, found);
-        });
-    }
+    visit(answer, &mut |inner| {
+        check_form(inner, false, found);
+        check_lost(answer, inner, rejects_lost, found);
+    });
 }
 
 /// Reports a reference in the response schema to a definition that the schema does not contain.
