@@ -124,8 +124,38 @@ struct Documents {
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
-    /// The server's name, if it ignores unknown fields.
-    passes_over: Option<&'static str>,
+    ignored: Ignored,
+}
+
+/// The unknown fields that a server ignores, with the server's name.
+#[derive(Clone, Copy)]
+enum Ignored {
+    None,
+    /// Only fields in messages, and only for some models.
+    InMessages(Server),
+    All(&'static str),
+}
+
+impl Ignored {
+    /// Returns the server's name, if it ignores this field in a body.
+    fn by(self, at: &json::Pointer, body: &Value) -> Option<&'static str> {
+        match self {
+            Ignored::None => None,
+            Ignored::InMessages(server) => {
+                let model = body.get("model").and_then(Value::as_str);
+                (is_of_message(at) && server.ignores_fields_of_messages(model))
+                    .then(|| server.name())
+            }
+            Ignored::All(server) => Some(server),
+        }
+    }
+}
+
+/// Returns `true` if a field belongs to a message, but not to its content: it is not known whether
+/// fields in parts of the content are ignored, too.
+fn is_of_message(at: &json::Pointer) -> bool {
+    let tokens: Vec<String> = at.tokens().take(3).collect();
+    matches!(tokens.as_slice(), [first, _, field] if first == "messages" && field != "content")
 }
 
 impl Schemas {
@@ -250,7 +280,7 @@ impl Schemas {
         AgentSchemas {
             documents: self.variant(wire, &names),
             allowed,
-            passes_over: None,
+            ignored: Ignored::None,
         }
     }
 
@@ -318,7 +348,10 @@ impl AgentSchemas {
         let mut sites = headers.sites.iter();
         let refuses = !headers.allows_unknown_fields
             && (server.refuses_unknown_fields() || sites.any(|site| site.refuses_unknown_fields()));
-        self.passes_over = (!refuses).then_some(server.name());
+        self.ignored = match refuses {
+            true => Ignored::InMessages(server),
+            false => Ignored::All(server.name()),
+        };
         self
     }
 
@@ -375,7 +408,9 @@ impl AgentSchemas {
     /// Returns the body without the `null` values that are mistakes, for a server that treats
     /// `null` as absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
-        self.passes_over?;
+        if !matches!(self.ignored, Ignored::All(_)) {
+            return None;
+        }
         spelling::without_nulls(
             body,
             mistakes
@@ -421,7 +456,7 @@ impl AgentSchemas {
                         match unknown(&mistake) {
                             _ if !document.is_of_format() => mistake.in_own_words(),
                             true => Mistake {
-                                passed_over_by: self.passes_over,
+                                passed_over_by: self.ignored.by(&mistake.pointer, subject.value()),
                                 ..mistake
                             },
                             false => mistake,

@@ -147,6 +147,17 @@ impl Server {
         }
     }
 
+    /// Returns `true` if a server that rejects unknown fields ignores those in a message to this
+    /// model. OpenAI's models up to GPT-4 Turbo reject them. Sources: recorded: magentic,
+    /// `tests/cassettes/test_prompt_function/test_decorator_max_retries.yaml`, with `gpt-4o`;
+    /// openai/openai-node#1161 and microsoft/agent-framework#2344.
+    pub(crate) fn ignores_fields_of_messages(self, model: Option<&str>) -> bool {
+        let is_old = |model: &str| {
+            model == "gpt-4" || ["gpt-3", "gpt-4-"].iter().any(|old| model.starts_with(old))
+        };
+        self == Server::OpenAi && !model.is_some_and(is_old)
+    }
+
     /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
     /// fields (so that their content is lost), or accept more fields than they document. Sources
     /// for Fireworks: vercel/ai#18306, measured; web-infra-dev/midscene#1322.

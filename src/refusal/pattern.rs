@@ -259,7 +259,9 @@ impl Pattern {
     /// Returns `true` unless the phrase is one word but the match consists of several: `one of`
     /// does not match `oneOf`.
     fn is_one_word(&self, plain: &Plain, found: &Found) -> bool {
-        self.has_spaces || !plain.text[found.range.clone()].contains(' ')
+        let text = &plain.text[found.range.clone()];
+        let text = text.strip_prefix(ARTICLE).unwrap_or(text);
+        self.has_spaces || !text.contains(' ')
     }
 
     /// Returns `true` if the sentence has a hole for the message that it wraps.
@@ -417,8 +419,9 @@ impl Pattern {
         if let Some(name) = open {
             let begin = end;
             end = after(&plain.text, begin);
-            let is_nothing = plain.text[begin..end].trim().is_empty();
-            if is_of_body(name) && is_nothing && !plain.text[end..].starts_with('\'') {
+            let value = &plain.text[begin..end];
+            let is_nothing = value.trim().is_empty() && !plain.text[end..].starts_with('\'');
+            if is_of_body(name) && (is_nothing || value.contains(MEMBER_END)) {
                 return None;
             }
             holes.push((name.to_owned(), begin..end));

@@ -45,10 +45,13 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The name and number of a status about sizes, which does not show what is too large.
+/// A status in words, which does not show what is wrong: the status about sizes with its number, or the
+/// status of Google's API as its Go SDK prints it.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)(?-u:\b)413\s*[-:(]?\s*(?:(?:payload|content)\s+too\s+large|request\s+entity\s+too\s+large)(?-u:\b)",
+        r"(?ix)
+        (?-u:\b) 413 \s* [-:(]? \s* (?: (?: payload | content ) \s+ too \s+ large | request \s+ entity \s+ too \s+ large ) (?-u:\b)
+        | (?-u:\b) status: \s* [A-Z_]+ , \s* details: \s* \[ \s* \]",
     )
 });
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::pairing::{Answers, MatchedCall, Pairs, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, History, Kind, Part, Role, text_of};
-use crate::provider::TurnForm;
+use crate::provider::{Server, TurnForm};
 
 body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
@@ -39,6 +41,10 @@ body_rule! {
         "rowboatlabs/rowboat#378": "Claude rejects results that are spread over several messages",
         "MoonshotAI/kosong#45": "Claude rejects results that are spread over several messages",
         "langchain-ai/langchain#27799": "Gemini requires as many responses as calls",
+        "recorded: crewAI, lib/crewai/tests/cassettes/agents/TestGeminiNativeToolCalling.test_gemini_parallel_native_tool_calling_test_crew.yaml":
+            "Gemini's API accepts responses in several contents in a row (2.5 Flash)",
+        "microsoft/semantic-kernel#10597": "Gemini rejects responses in several contents",
+        "docker/docker-agent#2959": "Vertex AI rejects responses in several contents",
         "GoogleCloudPlatform/generative-ai#368": "Gemini: *number of function response parts*",
         "BerriAI/litellm#10083": "OpenAI: *must be followed by tool messages*",
         "bytedance/trae-agent#245": "OpenAI: *No tool output found*",
@@ -72,6 +78,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         let entry = at.map(|at| &history.entries[at]);
         let value = entry.map_or(asked.value, |entry| entry.value);
+        if is_spread(subject, history, asked) {
+            spread(subject, value, asked, found);
+            continue;
+        }
         let note = found.at(value, message(&pairs, answers, asked, entry));
         let note = if is_refused(subject) {
             note
@@ -82,6 +92,36 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             "render every result directly after its call, and other content after the results",
         );
     }
+}
+
+/// Returns `true` if the response to a call of Gemini is in one of several contents in a row, which
+/// contain only responses.
+fn is_spread(subject: &Subject<'_>, history: &History<'_>, asked: &MatchedCall<'_>) -> bool {
+    subject.wire.facts().turns == TurnForm::Contents
+        && asked.answer.is_some_and(|(late, _)| {
+            history.entries[asked.entry + 1..=late]
+                .iter()
+                .all(|entry| responses(entry) > 0 && responses(entry) == entry.parts.len())
+        })
+}
+
+fn spread<'b>(
+    subject: &Subject<'b>,
+    value: &'b Value,
+    asked: &MatchedCall<'b>,
+    found: &mut Found<'b>,
+) {
+    let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
+    let note = found.at(
+        value,
+        format!("the response of `{name}` is not in this content, but in a later one"),
+    );
+    let note = match subject.server {
+        // Recorded: crewAI, agents/TestGeminiNativeToolCalling, with Gemini 2.5 Flash.
+        Server::Google => note.warning(),
+        _ => note,
+    };
+    note.help("put the responses to all calls of a turn into one content");
 }
 
 /// Reports calls to server tools that have no results. In the last assistant message, such calls
