@@ -102,7 +102,7 @@ impl Dictionary {
     /// assert_eq!(found[0].refusal.reason, Reason::Rule("schema/invalid-value".to_owned()));
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
-        let text = &*wrapping::without_times(text);
+        let text = &*wrapping::without_line_starts(text);
         let text = &*wrapping::without_frames(text);
         let text = &*wrapping::without_parsers(text);
         let text = &*wrapping::without_alternatives(text);
@@ -117,9 +117,12 @@ impl Dictionary {
         let (mut around, mut explained) = all
             .into_iter()
             .partition::<Vec<_>, _>(|it| it.refusal.wraps);
-        if explained.is_empty() && text.len() <= LONGEST_NEAR {
-            let cut = self.cut(&candidates, &hints);
-            explained.extend(cut.filter(|it| !self.is_whole(it, &around, &candidates, &hints)));
+        if explained.len() <= 1 && text.len() <= LONGEST_NEAR {
+            let cut = self
+                .cut(&candidates, &hints)
+                .filter(|it| explained.iter().all(|known| it.goes_beyond(known)))
+                .filter(|it| !self.is_whole(it, &around, &candidates, &hints));
+            explained = cut.map_or(explained, |it| vec![it]);
         }
         let status = said::status(text);
         if let [general] = explained.as_slice() {

@@ -75,6 +75,9 @@ const UNKNOWN_FIELD: &str = "schema/unknown-field";
 /// The minimum number of characters that two overlapping sentences share.
 const LEAST_SHARED: usize = 20;
 
+/// The minimum number of bytes by which a sentence goes beyond a shorter one.
+const FEWEST_BEYOND: usize = 16;
+
 /// The part of an envelope that a text contains. The other parts are those that usually accompany
 /// the sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +152,13 @@ impl Explanation {
         is_same && (is_tail || without_spaces(&other.said).contains(&without_spaces(&self.said)))
             || other.said.contains(&self.said)
             || self.begins_within(other)
+    }
+
+    /// Returns `true` if the sentence begins like the other explanation's and goes on with several
+    /// words, which the other one leaves out.
+    pub(super) fn goes_beyond(&self, shorter: &Explanation) -> bool {
+        let (longer, shorter) = (without_spaces(&self.said), without_spaces(&shorter.said));
+        longer.starts_with(&shorter) && longer.len() >= shorter.len() + FEWEST_BEYOND
     }
 
     /// Returns the contents of the holes other than the path.

@@ -100,17 +100,18 @@ pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The time at the beginning of a log line, with the spaces after it.
-static TIME: LazyLock<Regex> = LazyLock::new(|| {
+/// The time at the beginning of a log line, or the mark before a line that R printed, with the spaces
+/// after it.
+static LINE_START: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?m)^[\[(]?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?[ \t]+",
+        r"(?m)^(?:\#>|[\[(]?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?)[ \t]+",
     )
 });
 
-/// Removes the times at the beginnings of lines. In a log that wraps a message, the times are
+/// Removes the times and marks at the beginnings of lines. In output that wraps a message, they are
 /// inside the message.
-pub(super) fn without_times(text: &str) -> Cow<'_, str> {
-    TIME.replace_all(text, "")
+pub(super) fn without_line_starts(text: &str) -> Cow<'_, str> {
+    LINE_START.replace_all(text, "")
 }
 
 /// The lines of a JavaScript stack trace: `    at name (file:///a.js:1:2)`.

@@ -103,10 +103,13 @@ fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, u
 /// The minimum number of bytes that must match after a hole in a sentence that is cut off.
 const FEWEST_BEHIND_HOLE: usize = 4;
 
+/// What clients write where they cut off a message, in the form used for comparison.
+const CUT_MARKS: [&str; 3] = ["...", "\u{2026}", "(truncated"];
+
 /// Returns `true` if the rest of a string shows that the text was cut off: it is empty, or begins
-/// with an ellipsis.
+/// with an ellipsis or a similar mark.
 fn is_cut(rest: &str, is_ended: bool) -> bool {
-    is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
+    is_ended && rest.is_empty() || CUT_MARKS.iter().any(|mark| rest.starts_with(mark))
 }
 
 /// Returns `true` if some words have letters on both sides of an offset.
