@@ -119,7 +119,7 @@ impl Dictionary {
             .partition::<Vec<_>, _>(|it| it.refusal.wraps);
         if explained.len() <= 1 && text.len() <= LONGEST_NEAR {
             let cut = self
-                .cut(&candidates, &hints)
+                .cut(&candidates, &hints, explained.first())
                 .filter(|it| explained.iter().all(|known| it.goes_beyond(known)))
                 .filter(|it| !self.is_whole(it, &around, &candidates, &hints));
             explained = cut.map_or(explained, |it| vec![it]);
@@ -210,22 +210,30 @@ impl Dictionary {
     }
 
     /// Finds a sentence that is cut off in the text. All sentences with the same beginning must
-    /// have the same meaning.
-    fn cut(&'static self, candidates: &[String], hints: &[Hint]) -> Option<Explanation> {
+    /// have the same meaning. If a sentence is `known`, only longer ones that begin like it count.
+    fn cut(
+        &'static self,
+        candidates: &[String],
+        hints: &[Hint],
+        known: Option<&Explanation>,
+    ) -> Option<Explanation> {
+        let begins_alike = |refusal: &&Refusal| {
+            known.is_none_or(|it| it.refusal.pattern.beginning() == refusal.pattern.beginning())
+        };
         let whole = candidates.last().map_or("", String::as_str);
         let texts: Vec<(Plain, bool)> = candidates
             .iter()
             .map(|text| (Plain::of(text), said::is_ended(whole, text)))
             .collect();
-        let known = self
+        let specific = self
             .providers
             .iter()
             .zip(hints)
             .filter(|(provider, _)| !provider.is_general());
         let mut best: Option<(usize, Hint, Explanation)> = None;
         let mut meanings = BTreeSet::new();
-        for (provider, hint) in known {
-            for refusal in &provider.refusals {
+        for (provider, hint) in specific {
+            for refusal in provider.refusals.iter().filter(begins_alike) {
                 for (plain, is_ended) in &texts {
                     let Some(range) = refusal.pattern.find_cut(plain, *is_ended) else {
                         continue;

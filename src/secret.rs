@@ -365,6 +365,11 @@ fn begins_key(part: &str) -> bool {
     FORMS.iter().any(|form| form.begins(part)) || is_token(part)
 }
 
+/// Returns `true` if a recorder replaced a value and says so, as in `call_REDACTED_1`.
+pub(crate) fn is_redacted(value: &str) -> bool {
+    value.to_ascii_lowercase().contains("redacted")
+}
+
 /// Returns `true` if a header, parameter, or field with this name contains a secret, in any
 /// spelling: `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {

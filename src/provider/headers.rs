@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::named::{NamedServer, Software};
 use super::server::{Site, is_below};
 use super::url::{UrlParts, is_private};
+use crate::secret::is_redacted;
 
 /// The version and the beta features that a request asks for, if known from its headers and its
 /// URL.
@@ -242,7 +243,7 @@ pub(crate) fn is_domain(name: &str) -> bool {
 
 /// Returns `true` if a log replaced the value of a header.
 fn is_masked(value: &str) -> bool {
-    value.contains('*') || value.to_ascii_lowercase().contains("redacted")
+    value.contains('*') || is_redacted(value)
 }
 
 /// Returns `true` if a string is a date such as `2023-06-01`, unlike placeholders in logs.

@@ -6,6 +6,7 @@ use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::provider::{Server, WireFormat, is_claude_model};
 use crate::repo::Property;
+use crate::secret::is_redacted;
 
 body_rule! {
     Error "protocol/call-id", "the id of a tool call has a form that the server may reject",
@@ -132,7 +133,7 @@ fn of_template(_: &Subject<'_>, id: &str) -> Option<Fault> {
         "the chat template of this model accepts only ids of nine letters or digits, not `{}`",
         crate::text::cut(id, 40)
     );
-    (!is_short(id)).then_some(Fault {
+    (!is_short(id) && !is_redacted(id)).then_some(Fault {
         message,
         is_sure: false,
         help: NINE,
@@ -167,7 +168,7 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         crate::text::cut(id, 40)
     );
     // The schema reports an empty ID.
-    (!is_nine && !id.is_empty()).then_some(Fault {
+    (!is_nine && !id.is_empty() && !is_redacted(id)).then_some(Fault {
         message,
         is_sure,
         help: NINE,

@@ -33,8 +33,6 @@ body_rule! {
             "OpenRouter rejects `reasoning.effort` with `reasoning.max_tokens`",
         "danny-avila/LibreChat#6076":
             "OpenRouter rejects `include_reasoning` with `reasoning_effort`",
-        "presenton/presenton#184": "Qwen rejects JSON mode with thinking",
-        "bytedance/deer-flow#80": "Qwen: the same error",
         "HKUDS/nanobot#3939": "Kimi rejects `thinking` with `reasoning_effort`",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
             "Fireworks rejects `thinking` with `reasoning_effort`, according to a gateway's code",
@@ -264,11 +262,6 @@ combinations! {
     refused CHAT at [LlamaCpp]: ("logprobs", IsTrue) with ("tools", Holds), ("stream", IsTrue);
         "`logprobs` cannot be streamed together with `tools`";
         "leave out `logprobs`, or do not stream";
-
-    refused CHAT at [Qwen]: ("response_format", Is)
-        with ("response_format.type", Says(&["json_object"])), ("enable_thinking", IsTrue);
-        "JSON mode and thinking cannot be combined";
-        "set `enable_thinking` to `false`";
 
     refused CHAT at [Moonshot]: ("reasoning_effort", Is) with ("thinking", Is);
         "`thinking` and `reasoning_effort` cannot be combined";

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::provider::Server;
+use crate::secret::is_redacted;
 
 body_rule! {
     Error "protocol/item-id", "OpenAI rejects the id of an item",
@@ -126,7 +127,7 @@ fn fault(item: &Value, id: &str) -> Option<String> {
             "the id contains `{other}`, but may contain only letters, digits, `_` and `-`"
         ));
     }
-    let begins = prefix(item).filter(|prefix| !id.starts_with(prefix))?;
+    let begins = prefix(item).filter(|prefix| !id.starts_with(prefix) && !is_redacted(id))?;
     Some(format!(
         "the id of this kind of item must begin with `{begins}`, not with `{}`",
         crate::text::cut(id, 60)

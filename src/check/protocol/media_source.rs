@@ -886,6 +886,25 @@ fn cloud_storage<'b>(found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
+/// Reports a media type that is not in Gemini's documentation. In recorded requests, Gemini 3.1 and
+/// 3.5 accept GIF.
+fn inline_type<'b>(found: &mut Found<'b>, data: &'b Value, name: &str, media_type: &str) {
+    let shown = crate::text::cut(media_type, 60);
+    if media_type == "image/gif" {
+        found
+            .at_member(data, name, "some Gemini models do not accept `image/gif`")
+            .warning()
+            .help("send PNG, JPEG or WebP");
+        return;
+    }
+    let help = match media_type {
+        "image/jpg" => "the correct name is `image/jpeg`",
+        _ => "images must be PNG, JPEG, WebP, HEIC or HEIF; documents must be PDF or text",
+    };
+    let message = format!("Gemini does not accept `{shown}` as inline data");
+    found.at_member(data, name, message).help(help);
+}
+
 fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
     google_file(found, part);
     let Some(data) = part.get("inlineData").or_else(|| part.get("inline_data")) else {
@@ -903,15 +922,7 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
         .iter()
         .any(|known| media_type.starts_with(known))
     {
-        let message = format!(
-            "Gemini does not accept `{}` as inline data",
-            crate::text::cut(media_type, 60)
-        );
-        let help = match media_type {
-            "image/jpg" => "the correct name is `image/jpeg`",
-            _ => "images must be PNG, JPEG, WebP, HEIC or HEIF; documents must be PDF or text",
-        };
-        found.at_member(data, name, message).help(help);
+        inline_type(found, data, name, media_type);
     } else if let Some(real) = text_of(data, "data")
         .and_then(media_type::media_type)
         .filter(|real| is_other(media_type, real))

@@ -73,6 +73,10 @@ body_rule! {
         "veryfront/veryfront-code#3921": "Claude rejects numeric limits",
         "ax-llm/ax#458": "Claude: the same error",
         "elie222/inbox-zero#2323": "Claude accepts at most 24 optional properties",
+        "recorded: rig, tests/cassettes/anthropic/strict_schema_limits/twenty_four_optional_parameters_in_one_schema_hit_internal_limit.yaml":
+            "24 of them in one schema are too complex",
+        "recorded: rig, tests/cassettes/anthropic/strict_schema_matrix/boolean_true_subschema_is_rejected_by_strict_compiler.yaml":
+            "Claude rejects `true` as the schema of a property",
         "elizaOS/eliza#16499": "Claude accepts at most 20 strict tools",
         "camel-ai/camel#4171": "Claude enforces all three limits",
         "egonSchiele/agency-lang#487": "Claude: *Circular reference detected*",
@@ -428,6 +432,58 @@ const MOST_OPTIONAL: usize = 24;
 /// The maximum number of properties with `anyOf` or several types, in all strict schemas together.
 const MOST_UNIONS: usize = 16;
 
+/// Reports a strict schema that alone reaches a limit for the whole request. Anthropic rejects it:
+/// *Schema is too complex for compilation*.
+fn limits_of_one<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let (mut optional, mut unions) = (0, 0);
+    for_each_property(schema, &mut |property, is_required| {
+        optional += usize::from(!is_required);
+        unions += usize::from(is_union(property));
+    });
+    let (count, what, help) = if optional == MOST_OPTIONAL {
+        (
+            optional,
+            "optional properties",
+            "list more of them in `required`",
+        )
+    } else if unions == MOST_UNIONS {
+        (
+            unions,
+            "properties with several types",
+            "give each property one type",
+        )
+    } else {
+        return;
+    };
+    found
+        .at(schema, format!("a strict schema with {count} {what} is too complex"))
+        .known_from(&["recorded: rig, tests/cassettes/anthropic/strict_schema_limits/twenty_four_optional_parameters_in_one_schema_hit_internal_limit.yaml"])
+        .help(format!("{help}, or distribute them over several tools"));
+}
+
+/// Reports properties whose schema is `true`, which Anthropic cannot enforce.
+fn unconstrained<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    for_each_property(schema, &mut |property, _| {
+        if property == &Value::Bool(true) {
+            found
+                .at(property, "a property of a strict schema needs a type, not `true`")
+                .known_from(&["recorded: rig, tests/cassettes/anthropic/strict_schema_matrix/boolean_true_subschema_is_rejected_by_strict_compiler.yaml"])
+                .help("write the type of the value");
+        }
+    });
+}
+
+/// Calls a function with each property in a schema, and with `true` if the property is required.
+fn for_each_property<'b>(schema: &'b Value, act: &mut impl FnMut(&'b Value, bool)) {
+    visit(schema, &mut |inner| {
+        let required = required(inner);
+        let properties = inner.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            act(property, required.contains(name.as_str()));
+        }
+    });
+}
+
 /// Reports strict schemas that, counted over the whole request, exceed Anthropic's limits.
 fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b>) {
     let tools = tools(subject);
@@ -444,13 +500,11 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
     }
     let (mut optional, mut unions) = (Limit::of(MOST_OPTIONAL), Limit::of(MOST_UNIONS));
     for schema in schemas {
-        visit(schema, &mut |inner| {
-            let required = required(inner);
-            let properties = inner.get("properties").and_then(Value::as_object);
-            for (name, property) in properties.into_iter().flatten() {
-                optional.count(property, !required.contains(name.as_str()));
-                unions.count(property, is_union(property));
-            }
+        limits_of_one(schema, found);
+        unconstrained(schema, found);
+        for_each_property(schema, &mut |property, is_required| {
+            optional.count(property, !is_required);
+            unions.count(property, is_union(property));
         });
     }
     if let Some(further) = optional.first_beyond {

@@ -7,6 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
+use crate::secret::is_redacted;
 use crate::text::cut;
 
 body_rule! {
@@ -90,7 +91,7 @@ fn is_foreign(signature: &str) -> bool {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
     let is_cut = !signature.len().is_multiple_of(4);
-    !is_plain || is_cut || is_of_openai(signature)
+    (!is_plain || is_cut || is_of_openai(signature)) && !is_redacted(signature)
 }
 
 /// Returns `true` if a string is OpenAI's encrypted reasoning. This is a Fernet token, which begins

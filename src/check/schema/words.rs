@@ -41,8 +41,9 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
 }
 
 /// The patterns of the bundled schemas, with advice for values that do not match.
-const ADVICE: [(&str, &str); 17] = [
+const ADVICE: [(&str, &str); 18] = [
     ("^[a-zA-Z0-9_-]+$", "use only letters, digits, `_` and `-`"),
+    ("^[a-zA-Z0-9_-]*$", "use only letters, digits, `_` and `-`"),
     (
         "^[A-Za-z_][A-Za-z0-9_.:-]*$",
         "begin with a letter or `_`, then use only letters, digits, `_`, `.`, `:` and `-`",

@@ -14,12 +14,18 @@ impl Pattern {
         plain: &Plain,
         is_ended: bool,
     ) -> Option<Range<usize>> {
-        let first = self.words().next()?;
-        let beginning = &first[..first.floor_char_boundary(BEGINNING.min(first.len()))];
+        let beginning = self.beginning()?;
         let starts = plain.folded.match_indices(beginning).map(|(at, _)| at);
         starts
             .filter(|start| self.may_begin(plain, *start))
             .find_map(|start| self.cut_at(plain, start, is_ended))
+    }
+
+    /// Returns the first letters of the sentence, in the form used for comparison; `None` if it has
+    /// no words.
+    pub(in crate::refusal) fn beginning(&self) -> Option<&str> {
+        let first = self.words().next()?;
+        Some(&first[..first.floor_char_boundary(BEGINNING.min(first.len()))])
     }
 
     /// Matches the beginning of the sentence with a string that contains it at `start`.
