@@ -420,8 +420,9 @@ impl Pattern {
             let begin = end;
             end = after(&plain.text, begin);
             let value = &plain.text[begin..end];
-            let is_nothing = value.trim().is_empty() && !plain.text[end..].starts_with('\'');
-            if is_of_body(name) && (is_nothing || value.contains(MEMBER_END)) {
+            let is_named = value.contains(char::is_alphanumeric)
+                || value.trim().is_empty() && plain.text[end..].starts_with('\'');
+            if is_of_body(name) && (!is_named || value.contains(MEMBER_END)) {
                 return None;
             }
             holes.push((name.to_owned(), begin..end));
