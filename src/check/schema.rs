@@ -131,7 +131,7 @@ pub struct AgentSchemas {
 #[derive(Clone, Copy)]
 enum Ignored {
     None,
-    /// Only fields in messages, and only for some models.
+    /// At most fields in messages, for the models that ignore them.
     InMessages(Server),
     All(&'static str),
 }

@@ -153,6 +153,7 @@ impl Server {
     /// openai/openai-node#1161 and microsoft/agent-framework#2344.
     pub(crate) fn ignores_fields_of_messages(self, model: Option<&str>) -> bool {
         let is_old = |model: &str| {
+            let model = model.trim_start_matches("ft:");
             model == "gpt-4" || ["gpt-3", "gpt-4-"].iter().any(|old| model.starts_with(old))
         };
         self == Server::OpenAi && !model.is_some_and(is_old)

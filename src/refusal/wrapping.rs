@@ -45,8 +45,8 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A status in words, which does not show what is wrong: the status about sizes with its number, or the
-/// status of Google's API as its Go SDK prints it.
+/// A status in words, which does not show what is wrong: the status about sizes with its number, or
+/// the status of Google's API as its Go SDK prints it.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?ix)
@@ -100,8 +100,8 @@ pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The time at the beginning of a log line, or the mark before a line that R printed, with the spaces
-/// after it.
+/// The time at the beginning of a log line, or the mark before a line that R printed, with the
+/// spaces after it.
 static LINE_START: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?m)^(?:\#>|[\[(]?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?)[ \t]+",

@@ -29,8 +29,8 @@ body_rule! {
      boundaries in patterns |\n\
      | string formats | `date-time`, `time`, `date`, `duration`, `email`, `hostname`, `ipv4`, `ipv6`, `uuid` (OpenAI; nothing is \
      known about Groq) | the same, and `uri` |\n\
-     | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
-     |\n\n\
+     | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types; \
+     in one schema, fewer |\n\n\
      Anthropic does not list `not`, `if`, `contains` and some other keywords (reported as warnings). \
      For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only properties, \
      objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now accepts it; \

@@ -12,8 +12,9 @@ use crate::provider::{Server, TurnForm};
 body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
     "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral \
-     in tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an \
-     output with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
+     in tool messages before anything else, Gemini the same number of responses as calls in the next content (Gemini's own API, unlike \
+     Vertex AI, accepts them in several contents in a row, at least with 2.5 Flash: reported as a warning), and the Responses API an output \
+     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
      with calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the \
      calls of a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown \
      servers accept such a request, but the model has to guess the result (reported as a warning).\n\n\

@@ -3,7 +3,8 @@
 crate::diag::rules! {
     UNKNOWN_FIELD = Error[lowerable, about_key] "schema/unknown-field", "the API has no such field",
         "If the wire format does not have a field, most providers reject it (HTTP 400); others silently ignore it, which is worse. Usually \
-         the field is misspelled, or it is one level too high or too deep.\n\n\
+         the field is misspelled, or it is one level too high or too deep. OpenAI ignores such fields in messages, except for models up to \
+         GPT-4 Turbo (reported as a warning).\n\n\
          If the server has its own extension, allow it for its provider instance in `reqc.toml`:\n\n\
          ```toml\n\
          [[extension]]\n\
@@ -23,6 +24,9 @@ crate::diag::rules! {
                 "OpenRouter's API description lists the fields of a request",
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
                 "llama.cpp documents the fields of a request",
+            "recorded: magentic, tests/cassettes/test_prompt_function/test_decorator_max_retries.yaml":
+                "OpenAI ignores unknown fields in messages to GPT-4o",
+            "openai/openai-node#1161": "OpenAI's older models reject them",
             "microsoft/agent-framework#2203": "OpenAI's Responses API rejects unknown fields",
             "janhq/jan#8136": "Groq rejects `reasoning_content`",
         };
