@@ -131,8 +131,8 @@ pub struct AgentSchemas {
 #[derive(Clone, Copy)]
 enum Ignored {
     None,
-    /// At most fields in messages, for the models that ignore them.
-    InMessages(Server),
+    /// At most fields in messages and tools, for the models that ignore them.
+    InElements(Server),
     All(&'static str),
 }
 
@@ -141,10 +141,11 @@ impl Ignored {
     fn by(self, at: &json::Pointer, body: &Value) -> Option<&'static str> {
         match self {
             Ignored::None => None,
-            Ignored::InMessages(server) => {
+            Ignored::InElements(server) => {
                 let model = body.get("model").and_then(Value::as_str);
-                (is_of_message(at) && server.ignores_fields_of_messages(model))
-                    .then(|| server.name())
+                let is_of_element =
+                    is_of_message(at) || body.get("messages").is_some() && is_of_tool(at);
+                (is_of_element && server.ignores_fields_of_elements(model)).then(|| server.name())
             }
             Ignored::All(server) => Some(server),
         }
@@ -156,6 +157,12 @@ impl Ignored {
 fn is_of_message(at: &json::Pointer) -> bool {
     let tokens: Vec<String> = at.tokens().take(3).collect();
     matches!(tokens.as_slice(), [first, _, field] if first == "messages" && field != "content")
+}
+
+/// Returns `true` if a field belongs to a tool, but not to its function.
+fn is_of_tool(at: &json::Pointer) -> bool {
+    let tokens: Vec<String> = at.tokens().take(4).collect();
+    matches!(tokens.as_slice(), [first, _, _] if first == "tools")
 }
 
 impl Schemas {
@@ -349,7 +356,7 @@ impl AgentSchemas {
         let refuses = !headers.allows_unknown_fields
             && (server.refuses_unknown_fields() || sites.any(|site| site.refuses_unknown_fields()));
         self.ignored = match refuses {
-            true => Ignored::InMessages(server),
+            true => Ignored::InElements(server),
             false => Ignored::All(server.name()),
         };
         self

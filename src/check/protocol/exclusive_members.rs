@@ -55,7 +55,6 @@ body_rule! {
         "https://www.volcengine.com/docs/82379/1299023": "Volcengine: *caching is not supported for instructions*",
         "umbraco/Umbraco.AI#137":
             "Fireworks: *You cannot specify response format and function call at the same time*",
-        "langchain-ai/langchain#23629": "Groq: *response_format does not support streaming*",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
             "vLLM: *Streaming is not currently supported with beam search*",
     }
@@ -283,10 +282,6 @@ combinations! {
     refused CHAT at [Unknown] running [VLLM]: ("logprob_token_ids", Is) with ("use_beam_search", IsTrue);
         "`logprob_token_ids` and `use_beam_search` cannot be combined";
         "leave out one of them";
-
-    warned CHAT at [Groq]: ("response_format.type", Says(&["json_object"])) with ("stream", IsTrue);
-        "a report says that Groq does not support streaming in JSON mode";
-        "do not stream, or ask for a schema";
 
     warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
         "a report says that xAI does not accept `instructions` together with `previous_response_id`";

@@ -21,7 +21,7 @@ body_rule! {
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
      Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires each file to have a \
-     name. Also reported as warnings: a `data:` URL that is not in Base64, a `data:` URL whose media type differs from its data (for \
+     name. Xiaomi MiMo accepts neither WebM videos nor AAC recordings. Also reported as warnings: a `data:` URL that is not in Base64, a `data:` URL whose media type differs from its data (for \
      Claude in OpenAI's format), and a value for audio or video that is not a URL at all. According to user reports, DeepSeek requires tool \
      results to be a string (a warning). No provider can fetch from an address in a private network, such as \
      `http://localhost:3000/a.png`.\n\n\
@@ -32,6 +32,10 @@ body_rule! {
     seen "2026-11" {
         "recorded: openllmetry, test_vision_base64":
             "OpenAI: *You uploaded an unsupported image*, for text that is declared as `image/jpeg`",
+        "recorded: genai, providers/xiaomi/testdata/TestClient/Scoreboard/mimo-v2.5/GenSyncMultiModal-Video-webm-Inline.yaml":
+            "MiMo: *invalid video format, only mp4/wmv/mov/avi are supported*",
+        "recorded: genai, providers/xiaomi/testdata/TestClient/Scoreboard/mimo-v2.5/GenSyncMultiModal-Audio-aac-Inline.yaml":
+            "MiMo: *invalid audio format, only mp3/flac/m4a/wav/ogg are supported*",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini accepts a file of its Files API in a result",
         "coze-dev/coze-studio#393":
@@ -482,8 +486,46 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
         }
     }
     other_video(subject, found, part);
+    if subject.server == Server::MiMo {
+        mimo(found, part);
+    }
     if subject.server == Server::OpenAi && kind == "file" {
         chat_file(found, part.get("file").unwrap_or(part));
+    }
+}
+
+/// Reports a `WebM` video and an AAC recording for Xiaomi `MiMo`, which looks at the data, and not at
+/// the declared format. Recorded: genai, `providers/xiaomi`.
+fn mimo<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let video = part.get("video_url");
+    let url = video.map(|video| video.get("url").unwrap_or(video));
+    if let Some(url) = url.filter(|url| url.as_str().is_some_and(is_webm)) {
+        found
+            .at(
+                url,
+                "Xiaomi MiMo accepts MP4, WMV, MOV and AVI videos, not WebM",
+            )
+            .help("convert the video to MP4");
+    }
+    let sent = part.get("input_audio").and_then(|audio| audio.get("data"));
+    let real = sent
+        .and_then(Value::as_str)
+        .and_then(media_type::media_type);
+    if let Some(sent) = sent.filter(|_| real == Some("audio/aac")) {
+        found
+            .at(
+                sent,
+                "Xiaomi MiMo accepts MP3, FLAC, M4A, WAV and Ogg recordings, not AAC",
+            )
+            .help("convert the recording to MP3");
+    }
+}
+
+/// Returns `true` if a URL leads to a `WebM` video, or is a `data:` URL with one.
+fn is_webm(url: &str) -> bool {
+    match of_data_url(url) {
+        Some((_, data)) => media_type::media_type(data) == Some("video/webm"),
+        None => url.ends_with(".webm"),
     }
 }
 

@@ -17,7 +17,7 @@ const LOOKED_AT: usize = 64;
 
 /// File signatures: the offset, the bytes there, and the media type. Source: the specifications of
 /// the formats.
-const SIGNATURES: [(usize, &[u8], &str); 24] = [
+const SIGNATURES: [(usize, &[u8], &str); 26] = [
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF8", "image/gif"),
@@ -37,6 +37,8 @@ const SIGNATURES: [(usize, &[u8], &str); 24] = [
     (0, b"ID3", "audio/mpeg"),
     (0, b"\xff\xfb", "audio/mpeg"),
     (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"\xff\xf1", "audio/aac"),
+    (0, b"\xff\xf9", "audio/aac"),
     (0, b"OggS", "audio/ogg"),
     (0, b"fLaC", "audio/flac"),
     (0, b"\x1a\x45\xdf\xa3", "video/webm"),

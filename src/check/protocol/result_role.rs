@@ -6,8 +6,8 @@ use crate::check::history::Role;
 body_rule! {
     Error "protocol/result-role", "function responses have the wrong role",
     "Results come from the client: Gemini rejects `functionResponse` under the role `model`. According to reports from 2026, it also \
-     rejects a `functionResponse` in a content without a role, if the conversation has several turns (a warning). In other formats, a \
-     result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
+     rejects a `functionResponse` in a content without a role, if the conversation has several turns (a warning, because Gemini 2.5 \
+     Flash-Lite accepted one). In other formats, a result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
     of GoogleGenerateContent;
@@ -15,6 +15,8 @@ body_rule! {
         "maximhq/bifrost#2222": "Gemini rejects responses under the role `model`",
         "BerriAI/litellm#20694": "Gemini rejects responses without a role",
         "BerriAI/litellm#20806": "Gemini rejects responses without a role",
+        "recorded: lmnr-python, tests/cassettes/test_litellm/test_litellm_completion_with_tool_call_history.yaml":
+            "Gemini 2.5 Flash-Lite accepts them",
     }
 }
 

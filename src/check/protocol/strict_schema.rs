@@ -33,7 +33,9 @@ body_rule! {
      in one schema, fewer |\n\n\
      Anthropic does not list `not`, `if`, `contains` and some other keywords (reported as warnings). \
      For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only properties, \
-     objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now accepts it; \
+     objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI accepted an object without \
+     `\"additionalProperties\": false` whose type is `[\"object\", \"null\"]`, although a report says that it is rejected (reported as a \
+     warning). OpenAI rejected `default` until 2025 and now accepts it; \
      according to user reports, Azure still rejects it, so it is a warning there. Cerebras rejects a list of tools if only some of them \
      are strict. One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
@@ -64,6 +66,9 @@ body_rule! {
         "agno-agi/agno#6013": "Cerebras requires `additionalProperties` to be false",
         "theopenco/llmgateway#1455": "Cerebras requires the same for tools",
         "google/adk-go#1178": "OpenAI requires `additionalProperties`",
+        "docker/docker-agent#2168": "OpenAI requires it for `[\"object\", \"null\"]`, too",
+        "recorded: dspy.rb, spec/vcr_cassettes/react_structured_course_output_with_structured_outputs.yml":
+            "OpenAI accepts `[\"object\", \"null\"]` without it",
         "docker/docker-agent#1871": "OpenAI rejects an optional property",
         "bytedance/trae-agent#68": "OpenAI rejects an open object",
         "vercel/ai#12876": "Claude: *Schema type 'oneOf' is not supported*",
@@ -739,6 +744,8 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "additionalProperties",
             "objects in strict schemas need `\"additionalProperties\": false`",
         );
+        let is_disputed = is_openai && inner.get("type").is_some_and(Value::is_array);
+        let note = if is_disputed { note.warning() } else { note };
         note.known_from(&[
             "https://platform.openai.com/docs/guides/structured-outputs",
             "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",

@@ -17,7 +17,7 @@ body_rule! {
      must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led to, with \
      that item's `id` if the reasoning has an `id`; if nothing is stored (`store = false`), the reasoning needs `encrypted_content`. A \
      message with an `id` must keep its place before the calls of its turn, according to user reports (reported as a warning). Some \
-     reports say that `content` in a replayed item is not recognised, and that a call with an `id` is rejected without its reasoning: \
+     reports say that `content` in a replayed item is not recognised, and that a thinking model's call with an `id` is rejected without its reasoning: \
      these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires \
      reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
@@ -182,6 +182,7 @@ fn has(message: &Value, kind: &str) -> bool {
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let items = elements(subject.member("input"));
     let is_stored = subject.member("store") != Some(&Value::Bool(false));
+    let thinks = subject.facts.is(Property::ThinksByDefault);
     // The last item that is not a call, and the last item that is not a function call. They matter
     // because all calls in a turn share the reasoning that precedes the first call.
     let (mut before_calls, mut before_functions) = (None, None);
@@ -189,7 +190,8 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_type(item, "reasoning") {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
-            if item.get("id").is_some() && !before_functions.is_some_and(is_of_assistant) {
+            if thinks && item.get("id").is_some() && !before_functions.is_some_and(is_of_assistant)
+            {
                 let note = found.at_member(
                     item,
                     "id",
@@ -198,7 +200,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 note.warning()
                     .help("leave out the `id`, or send the reasoning item before it");
             }
-        } else if is_stored && subject.facts.is(Property::ThinksByDefault) {
+        } else if is_stored && thinks {
             stored_item(item, before_calls, found);
         }
         moved_message(items, at, found);

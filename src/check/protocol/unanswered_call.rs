@@ -12,9 +12,9 @@ use crate::provider::{Server, TurnForm};
 body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
     "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral \
-     in tool messages before anything else, Gemini the same number of responses as calls in the next content (Gemini's own API, unlike \
-     Vertex AI, accepts them in several contents in a row, at least with 2.5 Flash: reported as a warning), and the Responses API an output \
-     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
+     in tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an \
+     output with the same `call_id` somewhere later. Results in several messages in a row are a warning for Anthropic's own API and for \
+     Gemini's own API (unlike Vertex AI), which accepted them with Claude Sonnet 4 and Gemini 2.5 Flash. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
      with calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the \
      calls of a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown \
      servers accept such a request, but the model has to guess the result (reported as a warning).\n\n\
@@ -39,6 +39,8 @@ body_rule! {
         "AnswerDotAI/lisette#108":
             "Claude: *found without a corresponding `web_search_tool_result` block*",
         "vercel/ai#13046": "Claude: the same error",
+        "recorded: ruby_llm-mcp, spec/fixtures/vcr_cassettes/with_stdio-native_with_anthropic_claude-sonnet-4_mixed_parameter_types_handles_both_RubyLLM_Parameter_and_MCP_Parameter_tools_in_same_chat.yml":
+            "Claude accepts results in two messages in a row (Sonnet 4)",
         "rowboatlabs/rowboat#378": "Claude rejects results that are spread over several messages",
         "MoonshotAI/kosong#45": "Claude rejects results that are spread over several messages",
         "langchain-ai/langchain#27799": "Gemini requires as many responses as calls",
@@ -95,10 +97,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the response to a call of Gemini is in one of several contents in a row, which
-/// contain only responses.
+/// Returns `true` if the result of a call to a tool is in one of several messages in a row, which
+/// contain only results. Chat Completions has one message for each result.
 fn is_spread(subject: &Subject<'_>, history: &History<'_>, asked: &MatchedCall<'_>) -> bool {
-    subject.wire.facts().turns == TurnForm::Contents
+    Answers::of(subject) == Answers::Next
         && asked.answer.is_some_and(|(late, _)| {
             history.entries[asked.entry + 1..=late]
                 .iter()
@@ -113,16 +115,24 @@ fn spread<'b>(
     found: &mut Found<'b>,
 ) {
     let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
-    let note = found.at(
-        value,
-        format!("the response of `{name}` is not in this content, but in a later one"),
-    );
+    let (message, help) = match subject.wire.facts().turns {
+        TurnForm::Contents => (
+            format!("the response of `{name}` is not in this content, but in a later one"),
+            "put the responses to all calls of a turn into one content",
+        ),
+        TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => (
+            format!("the result of `{name}` is not in the next message, but in a later one"),
+            "put the results of all calls of a turn into one message",
+        ),
+    };
+    let note = found.at(value, message);
     let note = match subject.server {
-        // Recorded: crewAI, agents/TestGeminiNativeToolCalling, with Gemini 2.5 Flash.
-        Server::Google => note.warning(),
+        // Recorded: crewAI, agents/TestGeminiNativeToolCalling, with Gemini 2.5 Flash; ruby_llm-mcp,
+        // mixed_parameter_types, with Claude Sonnet 4.
+        Server::Google | Server::Anthropic => note.warning(),
         _ => note,
     };
-    note.help("put the responses to all calls of a turn into one content");
+    note.help(help);
 }
 
 /// Reports calls to server tools that have no results. In the last assistant message, such calls
