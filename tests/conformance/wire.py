@@ -142,10 +142,13 @@ class Effective:
         ]
 
     def respelt(self, schema, value):
-        """The value with names in camelCase, and enumerations in the case of the schema."""
+        """The value with names in camelCase, and enumerations as their names in the schema."""
         schema = self.resolve(schema)
         if isinstance(value, list) and "items" in schema:
             return [self.respelt(schema["items"], v) for v in value]
+        names = schema.get("x-reqc-numbers", [])
+        if type(value) is int and 0 <= value < len(names):
+            return names[value]
         if isinstance(value, str) and value not in schema.get("enum", [value]):
             return next((v for v in schema["enum"] if str(v).lower() == value.lower()), value)
         if not isinstance(value, dict):

@@ -13,25 +13,9 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one.eq_ignore_ascii_case(name),
         Some(Value::Array(several)) => several.iter().any(|one| one == name),
-        Some(Value::Number(number)) => number
-            .as_u64()
-            .and_then(|number| TYPES_OF_GEMINI.get(usize::try_from(number).ok()?))
-            .is_some_and(|known| *known == name),
         _ => false,
     }
 }
-
-/// The types in Gemini's protocol buffers, by the number with which proto3 JSON may write them.
-const TYPES_OF_GEMINI: [&str; 8] = [
-    "unspecified",
-    "string",
-    "number",
-    "integer",
-    "boolean",
-    "array",
-    "object",
-    "null",
-];
 
 /// Returns the properties' schemas that have none of the given keywords.
 pub(super) fn properties_without<'b>(

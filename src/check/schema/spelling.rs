@@ -1,8 +1,8 @@
 //! Bodies whose spelling differs from that of their schema.
 //!
 //! A server that reads protocol buffers accepts field names in `camelCase` and in `snake_case`,
-//! enum values in any case, a single value instead of a list with one element, numbers as strings,
-//! and `null` for absent fields. A schema with `"x-reqc-spelling": "protobuf"` contains each name
+//! enum values in any case and as numbers, a single value instead of a list with one element,
+//! numbers as strings, and `null` for absent fields. A schema with `"x-reqc-spelling": "protobuf"` contains each name
 //! once, in `camelCase`. A body is respelled before validation, and mistakes are reported at their
 //! original locations. Protocol rules also use the respelled body.
 //!
@@ -139,6 +139,9 @@ fn reshape(schema: &Value, value: &mut Value) -> bool {
             None if is_type("array", schema) => Some(Value::from(vec![value.clone()])),
             None => None,
         },
+        Value::Number(number) if schema.get(NUMBERS).is_some() => {
+            numbered(schema, number).map(Value::from)
+        }
         Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array", schema) => {
             Some(Value::from(vec![value.clone()]))
         }
@@ -191,6 +194,16 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     !renamed.is_empty()
 }
 
+/// The keyword that lists the values of an enum by their numbers, from 0 on. A number without a
+/// value has an empty string.
+const NUMBERS: &str = "x-reqc-numbers";
+
+/// Returns the enum value with a number.
+fn numbered<'s>(schema: &'s Value, number: &serde_json::Number) -> Option<&'s str> {
+    let index = usize::try_from(number.as_u64()?).ok()?;
+    schema.get(NUMBERS)?.get(index)?.as_str()
+}
+
 /// Returns the enum value that equals a string except for its case.
 fn listed<'s>(schema: &'s Value, text: &str) -> Option<&'s str> {
     let values = schema.get("enum")?.as_array()?;
@@ -211,7 +224,7 @@ mod tests {
             "x-reqc-spelling": "protobuf",
             "properties": {
                 "systemInstruction": {"$ref": "#/$defs/content"},
-                "thinkingLevel": {"enum": ["LOW", "HIGH"]},
+                "thinkingLevel": {"enum": ["LOW", "HIGH"], "x-reqc-numbers": ["", "LOW", "HIGH"]},
                 "schema": {"x-reqc-free": true, "properties": {"twoWords": {}}, "additionalProperties": {"$ref": "#/$defs/content"}}
             },
             "$defs": {"content": {"properties": {"parts": {"items": {"properties": {"inlineData": {}, "text": {}}}}}}}
@@ -249,6 +262,18 @@ mod tests {
         assert_eq!(respelt, expected);
         let place = original("/tools/0/functionDeclarations/0/name", &body);
         assert_eq!(place.as_str(), "/tools/function_declarations/name");
+    }
+
+    #[test]
+    fn an_enum_value_may_be_its_number() {
+        let high = json!({"thinkingLevel": 2});
+        assert_eq!(
+            respelt(&schema(), || &high),
+            Some(json!({"thinkingLevel": "HIGH"}))
+        );
+        for other in [json!({"thinkingLevel": 3}), json!({"thinkingLevel": 1.5})] {
+            assert_eq!(respelt(&schema(), || &other), None, "{other}");
+        }
     }
 
     #[test]
