@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use edges::{
     after, before, is_end_of_phrase, is_inside_identifier, is_inside_path, is_inside_word,
+    quoted_name,
 };
 pub(super) use edges::{ends_at, is_over};
 pub(super) use forms::{is_general, shorter};
@@ -374,7 +375,9 @@ impl Pattern {
                     if Self::is_member(&plain.text, end) {
                         return None;
                     }
-                    from = before(&plain.text, end);
+                    from = quoted_name(&plain.text, end)
+                        .filter(|_| is_name(&hole.name))
+                        .unwrap_or_else(|| before(&plain.text, end));
                     if hole.name == "path" && is_end_of_phrase(&plain.text, from..end) {
                         return None;
                     }

@@ -17,6 +17,18 @@ pub(super) fn before(text: &str, end: usize) -> usize {
     start + after_sentence(&text[start..end])
 }
 
+/// Returns the beginning of the name in quotes that ends at `end`. The name may contain spaces.
+pub(super) fn quoted_name(text: &str, end: usize) -> Option<usize> {
+    let name = text[..end].trim_end().strip_suffix('\'')?;
+    let opening = name.rfind('\'')?;
+    let is_closing = text[..opening].ends_with(char::is_alphanumeric);
+    let is_short = (1..=LONGEST_NAME).contains(&(name.len() - opening - 1));
+    (is_short && !is_closing).then_some(opening + 1)
+}
+
+/// The maximum length of a name in quotes, in bytes.
+const LONGEST_NAME: usize = 100;
+
 /// Words that precede a member's name.
 const BEFORE_NAME: [&str; 12] = [
     "argument",
