@@ -131,7 +131,8 @@ pub struct AgentSchemas {
 #[derive(Clone, Copy)]
 enum Ignored {
     None,
-    /// At most fields in messages and tools, for the models that ignore them.
+    /// At most fields in messages, for the models that ignore them, and in the tools of a Chat
+    /// Completions request.
     InElements(Server),
     All(&'static str),
 }
@@ -143,9 +144,11 @@ impl Ignored {
             Ignored::None => None,
             Ignored::InElements(server) => {
                 let model = body.get("model").and_then(Value::as_str);
-                let is_of_element =
-                    is_of_message(at) || body.get("messages").is_some() && is_of_tool(at);
-                (is_of_element && server.ignores_fields_of_elements(model)).then(|| server.name())
+                let is_ignored = is_of_message(at) && server.ignores_fields_of_messages(model)
+                    || server.ignores_fields_of_tools()
+                        && body.get("messages").is_some()
+                        && is_of_tool(at);
+                is_ignored.then(|| server.name())
             }
             Ignored::All(server) => Some(server),
         }
@@ -159,10 +162,15 @@ fn is_of_message(at: &json::Pointer) -> bool {
     matches!(tokens.as_slice(), [first, _, field] if first == "messages" && field != "content")
 }
 
-/// Returns `true` if a field belongs to a tool, but not to its function.
+/// Returns `true` if a field belongs to a tool or its function, but not to the schema of its
+/// arguments.
 fn is_of_tool(at: &json::Pointer) -> bool {
-    let tokens: Vec<String> = at.tokens().take(4).collect();
-    matches!(tokens.as_slice(), [first, _, _] if first == "tools")
+    let tokens: Vec<String> = at.tokens().take(5).collect();
+    match tokens.as_slice() {
+        [first, _, _] => first == "tools",
+        [first, _, function, _] => first == "tools" && function == "function",
+        _ => false,
+    }
 }
 
 impl Schemas {

@@ -147,19 +147,25 @@ impl Server {
         }
     }
 
-    /// Returns `true` if a server that rejects unknown fields ignores those in a message, and those
-    /// next to the function of a tool, in a Chat Completions request to this model. OpenAI's models
-    /// up to GPT-4 Turbo reject them. Sources: recorded: magentic,
+    /// Returns `true` if a server that rejects unknown fields ignores those in a message to this
+    /// model. OpenAI's models up to GPT-4 Turbo reject them. Sources: recorded: magentic,
     /// `tests/cassettes/test_prompt_function/test_decorator_max_retries.yaml`, with `gpt-4o`;
-    /// recorded: lmnr-python, `test_litellm_completion_streaming_with_tool_call_openai.yaml`, a
-    /// `name` next to `function` with `gpt-4.1-nano`; openai/openai-node#1161 and
-    /// microsoft/agent-framework#2344.
-    pub(crate) fn ignores_fields_of_elements(self, model: Option<&str>) -> bool {
+    /// openai/openai-node#1161 and microsoft/agent-framework#2344.
+    pub(crate) fn ignores_fields_of_messages(self, model: Option<&str>) -> bool {
         let is_old = |model: &str| {
             let model = model.trim_start_matches("ft:");
             model == "gpt-4" || ["gpt-3", "gpt-4-"].iter().any(|old| model.starts_with(old))
         };
         self == Server::OpenAi && !model.is_some_and(is_old)
+    }
+
+    /// Returns `true` if a server that rejects unknown fields ignores those in a tool of a Chat
+    /// Completions request and in its function. Sources: recorded: sublayer,
+    /// `spec/vcr_cassettes/openai`, 19 requests with `required` next to the `parameters` of a
+    /// function, with `gpt-4-turbo` and `gpt-4o`; recorded: lmnr-python,
+    /// `test_litellm_completion_streaming_with_tool_call_openai.yaml`.
+    pub(crate) fn ignores_fields_of_tools(self) -> bool {
+        self == Server::OpenAi
     }
 
     /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
