@@ -503,7 +503,7 @@ fn mimo<'b>(found: &mut Found<'b>, part: &'b Value) {
         found
             .at(
                 url,
-                "Xiaomi MiMo accepts MP4, WMV, MOV and AVI videos, not WebM",
+                "Xiaomi MiMo accepts MP4, WMV, MOV and AVI videos, not WebM or Matroska",
             )
             .help("convert the video to MP4");
     }
@@ -525,7 +525,10 @@ fn mimo<'b>(found: &mut Found<'b>, part: &'b Value) {
 fn is_webm(url: &str) -> bool {
     match of_data_url(url) {
         Some((_, data)) => media_type::media_type(data) == Some("video/webm"),
-        None => url.ends_with(".webm"),
+        None => {
+            let path = url.split(['?', '#']).next().unwrap_or(url);
+            path.to_ascii_lowercase().ends_with(".webm")
+        }
     }
 }
 

@@ -17,6 +17,22 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
+/// Reports an array without `items`, for OpenAI.
+pub(super) fn check_items<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if !is_of_type(inner, "array") || inner.get("items").is_some() {
+        return;
+    }
+    // No report mentions a list of types.
+    let is_sure = inner.get("type").is_some_and(Value::is_string);
+    let message = match is_sure {
+        true => "an array needs `items`",
+        false => "an array needs `items`; nothing is known about arrays in a list of types",
+    };
+    let note = found.at_member(inner, "items", message);
+    let note = if is_sure { note } else { note.warning() };
+    note.help("add `items` with the schema of the elements, or write `\"items\": {}`");
+}
+
 /// Returns the properties' schemas that have none of the given keywords.
 pub(super) fn properties_without<'b>(
     schema: &'b Value,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::pattern::unread_by_claude;
 use super::references;
 use super::schemas::{
-    answer_schema, check_groq_patterns, check_lookaround, is_of_type, strict, strict_format,
+    answer_schema, check_groq_patterns, check_items, check_lookaround, is_of_type, strict,
+    strict_format,
 };
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
@@ -66,6 +67,7 @@ body_rule! {
         "agno-agi/agno#6013": "Cerebras requires `additionalProperties` to be false",
         "theopenco/llmgateway#1455": "Cerebras requires the same for tools",
         "google/adk-go#1178": "OpenAI requires `additionalProperties`",
+        "dotnet/extensions#6656": "OpenAI: *array schema missing items*, in an answer format",
         "docker/docker-agent#2168": "OpenAI requires it for `[\"object\", \"null\"]`, too",
         "recorded: dspy.rb, spec/vcr_cassettes/react_structured_course_output_with_structured_outputs.yml":
             "OpenAI accepts `[\"object\", \"null\"]` without it",
@@ -237,6 +239,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         visit(answer, &mut |inner| {
             check_form(inner, is_strict, found);
             check_lost(answer, inner, false, found);
+            if is_strict {
+                check_items(inner, found);
+            }
             check_lookaround(inner, found);
         });
     } else {
@@ -744,7 +749,7 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "additionalProperties",
             "objects in strict schemas need `\"additionalProperties\": false`",
         );
-        let is_disputed = is_openai && inner.get("type").is_some_and(Value::is_array);
+        let is_disputed = is_openai && elements(inner.get("type")).contains(&Value::from("null"));
         let note = if is_disputed { note.warning() } else { note };
         note.known_from(&[
             "https://platform.openai.com/docs/guides/structured-outputs",

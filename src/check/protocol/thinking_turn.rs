@@ -182,7 +182,11 @@ fn has(message: &Value, kind: &str) -> bool {
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let items = elements(subject.member("input"));
     let is_stored = subject.member("store") != Some(&Value::Bool(false));
-    let thinks = subject.facts.is(Property::ThinksByDefault);
+    let effort = subject.member("reasoning").and_then(|it| it.get("effort"));
+    let effort = effort.and_then(Value::as_str);
+    let thinks = effort.map_or(subject.facts.is(Property::ThinksByDefault), |it| {
+        it != "none"
+    });
     // The last item that is not a call, and the last item that is not a function call. They matter
     // because all calls in a turn share the reasoning that precedes the first call.
     let (mut before_calls, mut before_functions) = (None, None);

@@ -34,8 +34,8 @@ body_rule! {
      `(?<name>…)`, `[\\w-.]` (all but `\\p` are warnings, because the known reports mention only `\\p`). It also rejects a `pattern` with lookahead or \
      lookbehind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, \
      which has no look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Fireworks \
-     rejects a `$ref` to a definition that the schema does not contain, and Anthropic rejects it in strict tools; elsewhere, this is a \
-     warning. Claude Haiku 4.5 accepted one in a tool without `strict`, although a report says that Claude rejects it. A `$ref` to a web address \
+     rejects a `$ref` to a definition that the schema does not contain; so does Anthropic in strict tools. Elsewhere, this is a warning: \
+     for Claude, a report and a recording disagree. A `$ref` to a web address \
      is always a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
@@ -47,7 +47,7 @@ body_rule! {
      type; a keyword must not be both next to `anyOf` and in one of the schemas in `anyOf`; a schema must not require itself.\n\n\
      Gateways pass requests on, so a schema that DeepSeek, MiniMax or Moonshot rejects is a warning if one of their models is called \
      through OpenRouter or an unknown server.\n\n\
-     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties, and Volcengine \
+     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties (an empty list next to empty `properties` is accepted), and Volcengine \
      rejects a list of types. For all other servers, a root whose type is not `object` is a warning.\n\n\
      llama.cpp builds a grammar from the schemas: each schema needs a `type` or alternatives, and each pattern must begin with `^` and end \
      with `$`, without look-around and without escapes that grammars do not support, such as `\\/` and `\\d` (reported as warnings, \
@@ -311,7 +311,7 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
 }
 
 /// Reports `required` without properties, which Groq may reject. An empty list is reported only at
-/// the root.
+/// the root, and only if `properties` is absent.
 fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
     let properties = inner.get("properties").and_then(Value::as_object);
     let is_empty = properties.is_none_or(serde_json::Map::is_empty);
@@ -647,17 +647,8 @@ fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
 }
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
-    if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
-        // No report mentions a list of types.
-        let is_sure = inner.get("type").is_some_and(Value::is_string);
-        let message = match is_sure {
-            true => "an array needs `items`",
-            false => "an array needs `items`; nothing is known about arrays in a list of types",
-        };
-        let note = found.at_member(inner, "items", message);
-        let note = if is_sure { note } else { note.warning() };
-        note.known_from(&["sigoden/aichat#1049", "modelscope/ms-agent#610"])
-            .help("add `items` with the schema of the elements, or write `\"items\": {}`");
+    if is_openai {
+        super::schemas::check_items(inner, found);
     }
     if is_openai && inner.get("items").is_some_and(Value::is_array) {
         found

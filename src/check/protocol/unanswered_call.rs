@@ -14,7 +14,8 @@ body_rule! {
     "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral \
      in tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an \
      output with the same `call_id` somewhere later. Results in several messages in a row are a warning for Anthropic's own API and for \
-     Gemini's own API (unlike Vertex AI), which accepted them with Claude Sonnet 4 and Gemini 2.5 Flash. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
+     Gemini's own API (unlike Vertex AI): reports say that they are rejected, but recordings show that Claude Sonnet 4 and Gemini 2.5 Flash \
+     accepted them. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
      with calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the \
      calls of a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown \
      servers accept such a request, but the model has to guess the result (reported as a warning).\n\n\
@@ -22,7 +23,7 @@ body_rule! {
      The finding points to the call. If one message separates the call from its result, the finding points to that message; if Gemini gets \
      fewer responses than there are calls, it points to the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
-     * wrong: Anthropic, two calls, and their results in two messages\n\
+     * wrong: Vertex AI, two calls, and their responses in two contents\n\
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
@@ -98,13 +99,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if the result of a call to a tool is in one of several messages in a row, which
-/// contain only results. Chat Completions has one message for each result.
+/// contain only results; other parts may follow the results in the last one. Chat Completions has
+/// one message for each result.
 fn is_spread(subject: &Subject<'_>, history: &History<'_>, asked: &MatchedCall<'_>) -> bool {
     Answers::of(subject) == Answers::Next
         && asked.answer.is_some_and(|(late, _)| {
-            history.entries[asked.entry + 1..=late]
-                .iter()
-                .all(|entry| responses(entry) > 0 && responses(entry) == entry.parts.len())
+            let is_first_in_last = history.entries[late]
+                .parts
+                .first()
+                .is_some_and(|part| part.outcome().is_some());
+            is_first_in_last
+                && history.entries[asked.entry + 1..late]
+                    .iter()
+                    .all(|entry| responses(entry) > 0 && responses(entry) == entry.parts.len())
         })
 }
 

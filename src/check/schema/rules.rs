@@ -4,7 +4,8 @@ crate::diag::rules! {
     UNKNOWN_FIELD = Error[lowerable, about_key] "schema/unknown-field", "the API has no such field",
         "If the wire format does not have a field, most providers reject it (HTTP 400); others silently ignore it, which is worse. Usually \
          the field is misspelled, or it is one level too high or too deep. OpenAI ignores such fields in messages, except for models up to \
-         GPT-4 Turbo (reported as a warning).\n\n\
+         GPT-4 Turbo; in Chat Completions, it also ignores them in tools and their functions, for all models (both are reported as \
+         warnings).\n\n\
          If the server has its own extension, allow it for its provider instance in `reqc.toml`:\n\n\
          ```toml\n\
          [[extension]]\n\
@@ -26,7 +27,9 @@ crate::diag::rules! {
                 "llama.cpp documents the fields of a request",
             "recorded: magentic, tests/cassettes/test_prompt_function/test_decorator_max_retries.yaml":
                 "OpenAI ignores unknown fields in messages to GPT-4o",
-            "openai/openai-node#1161": "OpenAI's older models reject them",
+            "recorded: sublayer, spec/vcr_cassettes/openai/generators/sentiment_from_text_generator/positive.yml":
+                "OpenAI ignores unknown fields in the function of a tool (GPT-4 Turbo)",
+            "openai/openai-node#1161": "OpenAI's older models reject them in messages",
             "microsoft/agent-framework#2203": "OpenAI's Responses API rejects unknown fields",
             "janhq/jan#8136": "Groq rejects `reasoning_content`",
         };

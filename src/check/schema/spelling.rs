@@ -1,10 +1,11 @@
 //! Bodies whose spelling differs from that of their schema.
 //!
 //! A server that reads protocol buffers accepts field names in `camelCase` and in `snake_case`,
-//! enum values in any case and as numbers, a single value instead of a list with one element,
-//! numbers as strings, and `null` for absent fields. A schema with `"x-reqc-spelling": "protobuf"` contains each name
-//! once, in `camelCase`. A body is respelled before validation, and mistakes are reported at their
-//! original locations. Protocol rules also use the respelled body.
+//! enum values in any case and as numbers (if the schema lists them), a single value instead of a
+//! list with one element, numbers as strings, and `null` for absent fields. A schema with
+//! `"x-reqc-spelling": "protobuf"` contains each name once, in `camelCase`. A body is respelled
+//! before validation, and mistakes are reported at their original locations. Protocol rules also
+//! use the respelled body.
 //!
 //! Servers that ignore unknown fields accept `null` for absent fields: see [`without_nulls`].
 //! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>,
