@@ -210,7 +210,7 @@ impl Dictionary {
     }
 
     /// Finds a sentence that is cut off in the text. All sentences with the same beginning must
-    /// have the same meaning. If a sentence is `known`, only longer ones that begin like it count.
+    /// have the same meaning, or at least the same rule. If a sentence is `known`, only longer ones that begin like it count.
     fn cut(
         &'static self,
         candidates: &[String],
@@ -231,7 +231,7 @@ impl Dictionary {
             .zip(hints)
             .filter(|(provider, _)| !provider.is_general());
         let mut best: Option<(usize, Hint, Explanation)> = None;
-        let mut meanings = BTreeSet::new();
+        let (mut meanings, mut reasons) = (BTreeSet::new(), BTreeSet::new());
         for (provider, hint) in specific {
             for refusal in provider.refusals.iter().filter(begins_alike) {
                 for (plain, is_ended) in &texts {
@@ -239,6 +239,7 @@ impl Dictionary {
                         continue;
                     };
                     meanings.insert((refusal.reason.name(), &*refusal.meaning));
+                    reasons.insert(refusal.reason.name());
                     let is_better = best
                         .as_ref()
                         .is_none_or(|(length, known, _)| (range.len(), *hint) > (*length, *known));
@@ -251,8 +252,9 @@ impl Dictionary {
                 }
             }
         }
-        best.filter(|_| meanings.len() == 1)
-            .map(|(_, _, explanation)| explanation)
+        let (_, _, explanation) = best?;
+        let has_one_rule = reasons.len() == 1 && explanation.has_rule();
+        (meanings.len() == 1 || has_one_rule).then_some(explanation)
     }
 
     /// Returns `true` if words that look like the truncated beginning of a sentence are in fact

@@ -19,6 +19,7 @@ use edges::{
 pub(super) use edges::{ends_at, is_over};
 pub(super) use forms::{is_general, shorter};
 pub(super) use found::Found;
+use found::ends_with_status;
 pub(super) use plain::Plain;
 use plain::{is_compared, plain};
 
@@ -344,14 +345,18 @@ impl Pattern {
     }
 
     /// Returns `true` if a sentence may begin at a location. It cannot begin inside a word or path,
-    /// nor, without its article, after other words.
+    /// nor, without its article, after other words. A status may directly precede it, as in
+    /// `400Unsupported value`.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
         if self.lacks_article && !begins_message(&plain.text[..plain.places[start]]) {
             return false;
         }
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
-        let before = plain.text[..plain.places[start]].chars().next_back();
-        !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
+        let before = &plain.text[..plain.places[start]];
+        // There are no spaces between Chinese and Latin words.
+        let is_apart = !before
+            .ends_with(|c: char| c.is_alphanumeric() && weight(c) < 2 || matches!(c, '.' | '_'));
+        !begins_with_word || is_apart || ends_with_status(before)
     }
 
     /// Returns `true` if the text before `end` ends with the name of a member of the answer. A hole

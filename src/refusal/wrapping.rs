@@ -123,7 +123,8 @@ pub(super) fn without_frames(text: &str) -> Cow<'_, str> {
     FRAMES.replace_all(text, "}\n")
 }
 
-/// An HTTP header, as a member of an object or as a line of `curl -v` or Python's `http.client`.
+/// An HTTP header, as a member of an object or as a line of `curl -v`, Python's `http.client` or
+/// Ruby's Faraday.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     const NAME: &str = "(?: accept | authorization | connection | cookie | date | host | server | user-agent | vary | via \
         | (?: accept | access-control | alt | anthropic | api | cache | cf | content | cross-origin | openai | permissions | proxy | referrer \
@@ -132,6 +133,7 @@ static HEADER: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?imx)
         ["'] {NAME} ["'] \s* : \s* (?: "(?: [^"\\\n] | \\. )*" | '(?: [^'\\\n] | \\. )*' ) ,?
         | ^ (?: [<>*] | header: ) \x20 {NAME} : \x20 .* $
+        | ^ (?: .* \x20 -- \x20 (?: request | response ) : \x20 )? {NAME} : \x20 " [^"\n]* " $
         | ^ send: \x20 b["'] .* $"#
     ))
 });

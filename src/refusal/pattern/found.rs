@@ -189,7 +189,7 @@ fn is_quote_left_out(text: &str) -> bool {
 
 /// Returns `true` if a string ends with the status of a refusal, as SDKs write it before the
 /// provider's message: `BadRequestError: 400`, `HTTP 400 -`.
-fn ends_with_status(text: &str) -> bool {
+pub(super) fn ends_with_status(text: &str) -> bool {
     let text = text.trim_end_matches([' ', ':', '-']);
     let before = text.trim_end_matches(|c: char| c.is_ascii_digit());
     let status = &text[before.len()..];
