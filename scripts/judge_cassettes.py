@@ -30,7 +30,7 @@ ENDPOINTS = (
 REFUSED = (400, 413, 422)
 # Headers that affect which bodies an API accepts.
 HEADERS = ("anthropic-version", "anthropic-beta", "openai-beta", "content-type")
-SUFFIXES = (".yaml", ".yml", ".json", ".har", ".jsonl", ".ndjson")
+SUFFIXES = (".yaml", ".yml", ".json", ".har", ".jsonl", ".ndjson", ".httprr")
 SHOWN = 240
 
 
@@ -197,6 +197,33 @@ def of_line(line: dict) -> tuple[dict, dict]:
     return request, {"status": status_of(status), "body": answer}
 
 
+def of_httprr(data: bytes) -> Iterator[tuple[dict, dict]]:
+    """The exchanges of a file of Go's httprr: for each, a line with the lengths of the request and the response, and both as
+    they were sent. Raises `ValueError` if it is something else."""
+    title, _, rest = data.partition(b"\n")
+    if title != b"httprr trace v1":
+        raise ValueError("no httprr trace")
+    while rest:
+        lengths, _, rest = rest.partition(b"\n")
+        sent, came = map(int, lengths.split())
+        request, response, rest = rest[:sent], rest[sent:sent + came], rest[sent + came:]
+        (method, path, *_), headers, body = message(request)
+        (_, status, *_), _, answer = message(response)
+        host = next((value for name, value in headers.items() if name.lower() == "host"), "")
+        url = path if "://" in path else f"https://{host}{path}"
+        yield (
+            {"method": method, "url": url, "headers": headers, "body": body_of(body.decode("utf-8", "replace"))},
+            {"status": status_of(status), "body": answer},
+        )
+
+
+def message(data: bytes) -> tuple[list[str], dict[str, str], bytes]:
+    """The words of the first line of an HTTP message, its headers, and its body."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    return first.split(), dict(line.split(": ", 1) for line in lines if ": " in line), body
+
+
 def pairs(document: Any) -> Iterator[tuple[dict, dict]]:
     """The exchanges of a document of any of the forms; none if it is of another."""
     if isinstance(document, dict):
@@ -231,7 +258,10 @@ def documents(path: Path) -> Iterator[Any]:
 def exchanges(root: Path, files: list[Path]) -> Iterator[Exchange]:
     for path in files:
         try:
-            found = [pair for document in documents(path) for pair in pairs(document)]
+            if path.suffix == ".httprr":
+                found = list(of_httprr(path.read_bytes()))
+            else:
+                found = [pair for document in documents(path) for pair in pairs(document)]
         except (ValueError, RecursionError, yaml.YAMLError, OSError) as error:
             print(f"not read: {path}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
