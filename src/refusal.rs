@@ -210,7 +210,8 @@ impl Dictionary {
     }
 
     /// Finds a sentence that is cut off in the text. All sentences with the same beginning must
-    /// have the same meaning, or at least the same rule. If a sentence is `known`, only longer ones that begin like it count.
+    /// have the same meaning, or at least the same rule. If a sentence is `known`, only longer ones
+    /// that begin like it count.
     fn cut(
         &'static self,
         candidates: &[String],
@@ -231,7 +232,7 @@ impl Dictionary {
             .zip(hints)
             .filter(|(provider, _)| !provider.is_general());
         let mut best: Option<(usize, Hint, Explanation)> = None;
-        let (mut meanings, mut reasons) = (BTreeSet::new(), BTreeSet::new());
+        let mut meanings = BTreeSet::new();
         for (provider, hint) in specific {
             for refusal in provider.refusals.iter().filter(begins_alike) {
                 for (plain, is_ended) in &texts {
@@ -239,7 +240,6 @@ impl Dictionary {
                         continue;
                     };
                     meanings.insert((refusal.reason.name(), &*refusal.meaning));
-                    reasons.insert(refusal.reason.name());
                     let is_better = best
                         .as_ref()
                         .is_none_or(|(length, known, _)| (range.len(), *hint) > (*length, *known));
@@ -253,7 +253,9 @@ impl Dictionary {
             }
         }
         let (_, _, explanation) = best?;
-        let has_one_rule = reasons.len() == 1 && explanation.has_rule();
+        let reason = explanation.refusal.reason.name();
+        let has_one_rule =
+            explanation.has_rule() && meanings.iter().all(|(other, _)| *other == reason);
         (meanings.len() == 1 || has_one_rule).then_some(explanation)
     }
 

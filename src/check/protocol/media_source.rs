@@ -21,8 +21,8 @@ body_rule! {
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document and a `gs://` URI for Gemini's own API, and an image URL for Moonshot and \
      Workers AI. Gemini reads `$ref` in a function's result as the name of one of the result's media. OpenAI requires each file to have a \
-     name. Xiaomi MiMo accepts neither WebM videos nor AAC recordings. Also reported as warnings: a `data:` URL that is not in Base64, a `data:` URL whose media type differs from its data (for \
-     Claude in OpenAI's format), and a value for audio or video that is not a URL at all. According to user reports, DeepSeek requires tool \
+     name. Xiaomi MiMo accepts neither WebM videos nor AAC recordings. Also reported as warnings: a `data:` URL that is not in Base64, a \
+     `data:` URL whose media type differs from its data (for Claude in OpenAI's format), and a value for audio or video that is not a URL at all. According to user reports, DeepSeek requires tool \
      results to be a string (a warning). No provider can fetch from an address in a private network, such as \
      `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
@@ -494,8 +494,8 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Reports a `WebM` video and an AAC recording for Xiaomi `MiMo`, which looks at the data, and not at
-/// the declared format. Recorded: genai, `providers/xiaomi`.
+/// Reports a `WebM` video and an AAC recording for Xiaomi `MiMo`, which looks at the data, and not
+/// at the declared format. Recorded: genai, `providers/xiaomi`.
 fn mimo<'b>(found: &mut Found<'b>, part: &'b Value) {
     let video = part.get("video_url");
     let url = video.map(|video| video.get("url").unwrap_or(video));

@@ -22,11 +22,11 @@ pub(super) fn check_items<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if !is_of_type(inner, "array") || inner.get("items").is_some() {
         return;
     }
-    // No report mentions a list of types.
+    // One report is about a list of types: dotnet/extensions#6656.
     let is_sure = inner.get("type").is_some_and(Value::is_string);
     let message = match is_sure {
         true => "an array needs `items`",
-        false => "an array needs `items`; nothing is known about arrays in a list of types",
+        false => "an array needs `items`, according to a report also in a list of types",
     };
     let note = found.at_member(inner, "items", message);
     let note = if is_sure { note } else { note.warning() };

@@ -67,7 +67,7 @@ body_rule! {
         "agno-agi/agno#6013": "Cerebras requires `additionalProperties` to be false",
         "theopenco/llmgateway#1455": "Cerebras requires the same for tools",
         "google/adk-go#1178": "OpenAI requires `additionalProperties`",
-        "dotnet/extensions#6656": "OpenAI: *array schema missing items*, in an answer format",
+        "dotnet/extensions#6656": "OpenAI: *array schema missing items*, in an answer format, for an array in a list of types",
         "docker/docker-agent#2168": "OpenAI requires it for `[\"object\", \"null\"]`, too",
         "recorded: dspy.rb, spec/vcr_cassettes/react_structured_course_output_with_structured_outputs.yml":
             "OpenAI accepts `[\"object\", \"null\"]` without it",
@@ -749,7 +749,7 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "additionalProperties",
             "objects in strict schemas need `\"additionalProperties\": false`",
         );
-        let is_disputed = is_openai && elements(inner.get("type")).contains(&Value::from("null"));
+        let is_disputed = is_openai && is_of_type(inner, "null");
         let note = if is_disputed { note.warning() } else { note };
         note.known_from(&[
             "https://platform.openai.com/docs/guides/structured-outputs",

@@ -17,8 +17,8 @@ body_rule! {
      must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led to, with \
      that item's `id` if the reasoning has an `id`; if nothing is stored (`store = false`), the reasoning needs `encrypted_content`. A \
      message with an `id` must keep its place before the calls of its turn, according to user reports (reported as a warning). Some \
-     reports say that `content` in a replayed item is not recognised, and that a thinking model's call with an `id` is rejected without its reasoning: \
-     these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires \
+     reports say that `content` in a replayed item is not recognised, and that a thinking model's call with an `id` is rejected without \
+     its reasoning: these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires \
      reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
@@ -184,9 +184,8 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_stored = subject.member("store") != Some(&Value::Bool(false));
     let effort = subject.member("reasoning").and_then(|it| it.get("effort"));
     let effort = effort.and_then(Value::as_str);
-    let thinks = effort.map_or(subject.facts.is(Property::ThinksByDefault), |it| {
-        it != "none"
-    });
+    let thinks_by_default = subject.facts.is(Property::ThinksByDefault);
+    let thinks = effort.map_or(thinks_by_default, |it| it != "none");
     // The last item that is not a call, and the last item that is not a function call. They matter
     // because all calls in a turn share the reasoning that precedes the first call.
     let (mut before_calls, mut before_functions) = (None, None);
@@ -204,7 +203,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 note.warning()
                     .help("leave out the `id`, or send the reasoning item before it");
             }
-        } else if is_stored && thinks {
+        } else if is_stored && thinks_by_default {
             stored_item(item, before_calls, found);
         }
         moved_message(items, at, found);

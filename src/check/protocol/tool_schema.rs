@@ -31,8 +31,8 @@ body_rule! {
      that a `pattern` in `items` fails if it contains escapes that grammars do not support, such as `\\/` and `\\-` (reported as \
      warnings).\n\n\
      OpenAI compiles each `pattern` with Python's `re`, which rejects `\\p{L}` and other syntax that only JavaScript has: `\\u{…}`, \
-     `(?<name>…)`, `[\\w-.]` (all but `\\p` are warnings, because the known reports mention only `\\p`). It also rejects a `pattern` with lookahead or \
-     lookbehind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, \
+     `(?<name>…)`, `[\\w-.]` (all but `\\p` are warnings, because the known reports mention only `\\p`). It also rejects a `pattern` \
+     with lookahead or lookbehind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. Groq compiles patterns with Go's `regexp`, \
      which has no look-around; its other restrictions are warnings, as are those on names in `patternProperties`. Fireworks \
      rejects a `$ref` to a definition that the schema does not contain; so does Anthropic in strict tools. Elsewhere, this is a warning: \
      for Claude, a report and a recording disagree. A `$ref` to a web address \
@@ -47,8 +47,8 @@ body_rule! {
      type; a keyword must not be both next to `anyOf` and in one of the schemas in `anyOf`; a schema must not require itself.\n\n\
      Gateways pass requests on, so a schema that DeepSeek, MiniMax or Moonshot rejects is a warning if one of their models is called \
      through OpenRouter or an unknown server.\n\n\
-     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties (an empty list next to empty `properties` is accepted), and Volcengine \
-     rejects a list of types. For all other servers, a root whose type is not `object` is a warning.\n\n\
+     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without properties (an empty \
+     list next to empty `properties` is accepted), and Volcengine rejects a list of types. For all other servers, a root whose type is not `object` is a warning.\n\n\
      llama.cpp builds a grammar from the schemas: each schema needs a `type` or alternatives, and each pattern must begin with `^` and end \
      with `$`, without look-around and without escapes that grammars do not support, such as `\\/` and `\\d` (reported as warnings, \
      because not every chat template uses a grammar).\n\n\
@@ -317,7 +317,7 @@ fn required_alone<'b>(inner: &'b Value, is_root: bool, found: &mut Found<'b>) {
     let is_empty = properties.is_none_or(serde_json::Map::is_empty);
     let is_missing_at_root = is_root && properties.is_none();
     let required = inner.get("required").and_then(Value::as_array);
-    // Recorded: rig, `groq/agent_tool_sessions`: an empty list next to empty properties is accepted.
+    // Recorded: an empty list next to empty properties is accepted (rig, groq/agent_tool_sessions).
     if is_empty && required.is_some_and(|names| is_missing_at_root || !names.is_empty()) {
         found
             .at_member(

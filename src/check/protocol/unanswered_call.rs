@@ -14,8 +14,8 @@ body_rule! {
     "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral \
      in tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an \
      output with the same `call_id` somewhere later. Results in several messages in a row are a warning for Anthropic's own API and for \
-     Gemini's own API (unlike Vertex AI): reports say that they are rejected, but recordings show that Claude Sonnet 4 and Gemini 2.5 Flash \
-     accepted them. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
+     Gemini's own API (unlike Vertex AI): reports say that they are rejected, but recordings show that Claude Sonnet 4 and Gemini 2.5 \
+     Flash accepted them. Anthropic and Gemini merge consecutive messages from the model: there, two messages \
      with calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the \
      calls of a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown \
      servers accept such a request, but the model has to guess the result (reported as a warning).\n\n\
@@ -134,8 +134,8 @@ fn spread<'b>(
     };
     let note = found.at(value, message);
     let note = match subject.server {
-        // Recorded: crewAI, agents/TestGeminiNativeToolCalling, with Gemini 2.5 Flash; ruby_llm-mcp,
-        // mixed_parameter_types, with Claude Sonnet 4.
+        // Recorded: crewAI, agents/TestGeminiNativeToolCalling, with Gemini 2.5 Flash;
+        // ruby_llm-mcp, mixed_parameter_types, with Claude Sonnet 4.
         Server::Google | Server::Anthropic => note.warning(),
         _ => note,
     };
